@@ -1,5 +1,6 @@
 /* See finding.h. */
 #include "judge/findings/finding.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,13 +47,63 @@ void gm_findings_evidence(struct gm_findings *findings, const char *evidence, ..
     va_end(list);
 }
 
+static bool are_of_devices(const struct gm_finding *one, const struct gm_finding *other)
+{
+    return one->code == other->code && one->severity == other->severity &&
+           one->severity != GM_SEVERITY_ERROR && one->stack && one->stack == other->stack &&
+           one->api == other->api && one->device >= 0 && other->device >= 0 &&
+           one->device != other->device;
+}
+
+static void free_texts(struct gm_finding *finding)
+{
+    free(finding->cause);
+    free(finding->remedy);
+    free(finding->evidence);
+}
+
+static char *cause_of_devices(char *cause, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = format_text(format, list);
+    va_end(list);
+    free(cause);
+    return text;
+}
+
+void gm_findings_join_devices(struct gm_findings *findings)
+{
+    struct gm_map by_stack = {0}; /* and code */
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        struct gm_finding *finding = &findings->entries[i];
+        uint64_t key = (uint64_t)finding->code << 32 | finding->stack;
+        uint32_t number = gm_map_get(&by_stack, key);
+        if (number != GM_NONE && are_of_devices(&findings->entries[number], finding)) {
+            findings->entries[number].other_devices++;
+            findings->entries[number].is_unbounded |= finding->is_unbounded;
+            free_texts(finding);
+            continue;
+        }
+        gm_map_set(&by_stack, key, (uint32_t)count);
+        findings->entries[count++] = *finding;
+    }
+    findings->count = count;
+    gm_map_free(&by_stack);
+    for (size_t i = 0; i < count; i++) {
+        struct gm_finding *finding = &findings->entries[i];
+        if (finding->other_devices)
+            finding->cause = cause_of_devices(finding->cause, "%s The same on %u other device%s.",
+                                              finding->cause, finding->other_devices,
+                                              finding->other_devices > 1 ? "s" : "");
+    }
+}
+
 void gm_findings_free(struct gm_findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++) {
-        free(findings->entries[i].cause);
-        free(findings->entries[i].remedy);
-        free(findings->entries[i].evidence);
-    }
+    for (size_t i = 0; i < findings->count; i++)
+        free_texts(&findings->entries[i]);
     free(findings->entries);
     *findings = (struct gm_findings){0};
 }

@@ -13,6 +13,7 @@ struct gm_finding {
     enum gm_finding_code code;
     enum gm_severity severity;
     int device;               /* -1: of no device, or of more than one */
+    unsigned other_devices;   /* on which the same happened; the figures are of `device` */
     uint64_t bytes;           /* that it is about */
     uint64_t bytes_per_round; /* by which it grows; 0: it does not, or no rounds are told */
     bool is_unbounded;        /* it is shown that nothing bounds its growth */
@@ -42,6 +43,10 @@ void gm_findings_free(struct gm_findings *findings);
  * cleaned. The texts of `finding` are not looked at. */
 void gm_findings_add(struct gm_findings *findings, const struct gm_finding *finding,
                      const char *cause, ...) __attribute__((format(printf, 3, 4)));
+
+/* Makes one finding of those that are alike but for their devices, as where arrays are sharded: the first of them, whose cause
+ * says so. What ran out of memory is told of each device. */
+void gm_findings_join_devices(struct gm_findings *findings);
 
 /* Gives the finding added last its remedy. */
 void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)

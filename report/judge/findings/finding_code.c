@@ -44,7 +44,7 @@ static bool code_grows(const struct gm_analysis *analysis, const struct gm_code_
 static bool has_arrays_of_xla(const struct gm_analysis *analysis)
 {
     for (size_t i = 0; i < GM_DEVICES; i++)
-        if (analysis->blocks.device[i].owners >> GM_BLOCK_OF_XLA & 1)
+        if (gm_blocks_are_of(&analysis->blocks.device[i], GM_BLOCK_OF_XLA))
             return true;
     return false;
 }

@@ -142,6 +142,7 @@ static const struct {
     {GM_ROUND_OF_MODEL, "A model that is loaded, or in its first step, grows as well."},
     {GM_ROUND_GRAPHS, "CUDA graphs were made all the while: what they read and write stays."},
     {GM_ROUND_REFUSED, NULL},
+    {GM_ROUND_FEW, "No call here was repeated often enough to tell whether it goes on."},
     {GM_ROUND_READ, "It was joined, or samples of it were: it may be collected on purpose."},
     {GM_ROUND_SLOWS, "Less and less was added, as to a cache that fills."},
     {GM_ROUND_REPLACED, "The state of one long request grows as well."},
@@ -167,8 +168,7 @@ static const char *reason_of(const struct gm_round_growth *growth)
 
 const char *gm_kept_remedy(const struct gm_analysis *analysis, int device)
 {
-    const char *owner = gm_blocks_owner(&analysis->blocks.device[gm_device_slot(device)]);
-    return strcmp(owner, "XLA") == 0
+    return gm_blocks_are_of(&analysis->blocks.device[gm_device_slot(device)], GM_BLOCK_OF_XLA)
                ? "If these are results, keep them on the host (jax.device_get, or .numpy() in "
                  "TensorFlow); if they are a cache, bound it."
                : "If these are results, keep them on the host (.detach().cpu()); if they are a "

@@ -23,4 +23,5 @@ void gm_findings_collect(const struct gm_analysis *analysis, struct gm_findings 
     gm_find_growing_code(analysis, findings);
     if (findings->count)
         qsort(findings->entries, findings->count, sizeof(*findings->entries), most_severe_first);
+    gm_findings_join_devices(findings);
 }

@@ -7,7 +7,6 @@
 #include "judge/rounds/pass.h"
 #include "names/stacks/category.h"
 #include <stdio.h>
-#include <string.h>
 
 /* What was held when a request was refused. Bytes. */
 struct holding {
@@ -146,8 +145,7 @@ static enum gm_category largest_of(const struct holding *holding)
 static bool is_of_pytorch(const struct gm_analysis *analysis, int device, enum gm_round_sort sort)
 {
     return sort == GM_ROUND_BLOCKS &&
-           strcmp(gm_blocks_owner(&analysis->blocks.device[gm_device_slot(device)]), "PyTorch") ==
-               0;
+           gm_blocks_are_of(&analysis->blocks.device[gm_device_slot(device)], GM_BLOCK_OF_PYTORCH);
 }
 
 static const char *remedy_of(const struct gm_analysis *analysis, int device,

@@ -83,6 +83,12 @@ uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_ent
 /* Whose pool it is, as people call it: "PyTorch", "XLA", or both. */
 const char *gm_blocks_owner(const struct gm_block_totals *totals);
 
+/* Whether all its blocks are of that owner's pool. */
+static inline bool gm_blocks_are_of(const struct gm_block_totals *totals, enum gm_block_owner owner)
+{
+    return totals->owners == 1u << owner;
+}
+
 /* Takes notice of block records, passes over all others. */
 struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry);
 static inline void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)

@@ -6,7 +6,7 @@
 #include "judge/rounds/rounds.h"
 
 #define PEAK_SHARE 1000u /* a rise of a thousandth of the stream's peak, and of a MiB, */
-#define BIRTHS 5u        /* in so many allocations at least */
+#define BIRTHS 5u        /* in so many allocations at least, and of one stack for a warning */
 #define LEVEL 90u        /* percent of the growth: there its window ends */
 #define SEEN 25u         /* percent of the growth that had come and gone before: it will go again */
 #define STARTS 4u        /* quarters of the course that a window may begin in */
@@ -502,6 +502,17 @@ static bool has_stopped(const struct judgement *judgement)
     return !judgement->growth->goes_on;
 }
 
+/* A line that makes much in each of a few rounds. */
+static bool was_seldom_made(const struct judgement *judgement)
+{
+    const struct gm_round_place *place = judgement->unit->place;
+    uint64_t most = 0;
+    for (size_t i = 0; i < judgement->rounds->site_count; i++)
+        if (judgement->rounds->sites[i].place == place)
+            most = larger(most, judgement->rounds->sites[i].large);
+    return judgement->course->place != GM_NONE && most < BIRTHS;
+}
+
 static const struct {
     enum gm_round_evidence evidence;
     bool (*holds)(const struct judgement *judgement);
@@ -512,7 +523,7 @@ static const struct {
     {GM_ROUND_READ, was_read},           {GM_ROUND_SLOWS, slows},
     {GM_ROUND_OF_MODEL, is_of_model},    {GM_ROUND_STOPPED, has_stopped},
     {GM_ROUND_VARIES, varies},           {GM_ROUND_RETURNED, was_returned},
-    {GM_ROUND_GRAPHS, had_graphs},
+    {GM_ROUND_GRAPHS, had_graphs},       {GM_ROUND_FEW, was_seldom_made},
 };
 
 static enum gm_round_weight weight_of(const struct gm_round_growth *growth)
@@ -522,7 +533,7 @@ static enum gm_round_weight weight_of(const struct gm_round_growth *growth)
         return GM_ROUND_NOTE;
     if (evidence & GM_ROUND_REFUSED)
         return GM_ROUND_CERTAIN;
-    if (evidence & (GM_ROUND_READ | GM_ROUND_SLOWS) ||
+    if (evidence & (GM_ROUND_READ | GM_ROUND_SLOWS | GM_ROUND_FEW) ||
         (evidence & GM_ROUND_REPLACED &&
          (evidence & GM_ROUND_VARIES || !(evidence & GM_ROUND_BACKWARD))) ||
         (evidence & GM_ROUND_RETURNED && !(evidence & GM_ROUND_FORGOTTEN)))
@@ -668,7 +679,7 @@ static bool judge_course(struct gm_rounds *rounds, const struct gm_round_stream 
     unsigned quarter = course->place == GM_NONE; /* of all memory, the first quarter is the load */
     while (quarter < STARTS - 1 && !grows(&judgement, quarter, at_refusal))
         quarter++;
-    if (quarter == STARTS - 1 || !gm_limits_spend(3 * rounds->site_count))
+    if (quarter == STARTS - 1 || !gm_limits_spend(4 * rounds->site_count))
         return false;
     growth.site = largest_site(&judgement);
     if (growth.site == GM_NONE)

@@ -209,6 +209,9 @@ static inline void begin_tick_of_place(struct gm_round_place *place, uint64_t cl
 
 static inline void begin_tick_of_site(struct gm_round_site *site, uint64_t clock, uint64_t size)
 {
+    if (size / 2 > site->largest)
+        site->large = 0;
+    site->large += size >= site->largest - site->largest / 2;
     site->largest = size > site->largest ? size : site->largest;
     site->least = site->births && site->least < size ? site->least : size;
     if (site->births == 0)

@@ -60,6 +60,7 @@ struct gm_round_site {
     uint64_t before; /* bytes just after the allocation that began tick `tick` */
     uint64_t tick;   /* of the last free */
     uint64_t births;
+    uint64_t large; /* births about as large as the largest: one call can make several arrays */
     uint64_t least, largest; /* bytes of one birth */
     uint64_t first, last;    /* ticks of its first and its last birth */
     uint64_t longest;        /* ticks between two births, at most */
@@ -136,6 +137,7 @@ enum gm_round_evidence {
     GM_ROUND_STOPPED = 1u << 11,  /* it did not go on to the end */
     GM_ROUND_GRAPHS = 1u << 13,   /* graphs were made meanwhile: their inputs and outputs stay */
     GM_ROUND_VARIES = 1u << 12,   /* the sizes of what else is made differ: inputs may get longer */
+    GM_ROUND_FEW = 1u << 14,      /* no stack of it allocated often enough to tell rounds by */
 
     GM_ROUND_ROUNDS = GM_ROUND_FREED | GM_ROUND_FELL | GM_ROUND_COPIED | GM_ROUND_BACKWARD,
     GM_ROUND_MEANT = GM_ROUND_OF_MODEL | GM_ROUND_STOPPED | GM_ROUND_GRAPHS,

@@ -70,7 +70,7 @@ static void set_caches(const char *scratch)
     const char *given = getenv("GPUMEM_DRY_CACHES");
     char root[PATH_MAX], path[PATH_MAX + 16];
 
-    if (given)
+    if (given && *given)
         snprintf(root, sizeof(root), "%s", given);
     else
         find_cache("dry-compiled", root, scratch);

@@ -1724,6 +1724,41 @@ static void code_that_piles_up_is_a_note(void **state)
     }
 }
 
+/* ---- several devices ------------------------------------------------------------------------- */
+
+static void one_cause_on_several_devices_is_one_finding(void **state)
+{
+    enum { GROWS = GM_FINDING_GROWING, CHURNS = GM_FINDING_CHURN, OOM = GM_FINDING_OUT_OF_MEMORY };
+    enum { NOTE = GM_SEVERITY_NOTE, WARNING = GM_SEVERITY_WARNING, ERROR = GM_SEVERITY_ERROR };
+    static const struct {
+        int device, code, severity;
+        uint32_t stack;
+    } given[] = {
+        {0, GROWS, WARNING, 7}, {1, GROWS, WARNING, 7},  {2, GROWS, WARNING, 7},
+        {3, GROWS, WARNING, 8}, {3, CHURNS, WARNING, 7}, {3, GROWS, NOTE, 9},
+        {0, OOM, ERROR, 7},     {1, OOM, ERROR, 7},      {-1, GROWS, WARNING, 8},
+    };
+    struct gm_findings findings = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+        gm_findings_add(&findings,
+                        &(struct gm_finding){.code = (enum gm_finding_code)given[i].code,
+                                             .severity = (enum gm_severity)given[i].severity,
+                                             .device = given[i].device,
+                                             .stack = given[i].stack,
+                                             .bytes = 9 - i,
+                                             .is_unbounded = i == 1},
+                        "It grew.");
+    gm_findings_join_devices(&findings);
+    assert_int_equal(findings.count, 7);
+    assert_string_equal(findings.entries[0].cause, "It grew. The same on 2 other devices.");
+    assert_int_equal(findings.entries[0].bytes, 9);
+    assert_true(findings.entries[0].is_unbounded);
+    for (size_t i = 1; i < findings.count; i++)
+        assert_string_equal(findings.entries[i].cause, "It grew.");
+    gm_findings_free(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1793,6 +1828,7 @@ int main(void)
         SCENE_TEST(handles_that_stay_open_are_a_note),
         SCENE_TEST(handles_that_are_closed_are_sound),
         cmocka_unit_test(code_that_piles_up_is_a_note),
+        cmocka_unit_test(one_cause_on_several_devices_is_one_finding),
         SCENE_TEST(what_grew_and_stopped_is_a_note),
         SCENE_TEST(what_is_replaced_and_grows_is_a_note),
         SCENE_TEST(what_takes_the_place_of_others_is_sound),

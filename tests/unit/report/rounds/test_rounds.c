@@ -147,6 +147,30 @@ static enum gm_round_weight weight_of_casts(bool copies)
     return weight;
 }
 
+/* A line keeps a MiB by each of ten stacks in each of a few rounds, beside much that comes and goes. */
+static void few_rounds_of_many_stacks_are_a_note(void **state)
+{
+    (void)state;
+    for (unsigned count = 3; count <= 6; count++) {
+        struct gm_rounds rounds = {0};
+        for (uint32_t site = 0; site < 11; site++)
+            gm_rounds_add_site(
+                &rounds, site,
+                &(struct gm_round_birthplace){.sort = GM_ROUND_BLOCKS, .line = 1 + site / 10});
+        for (unsigned i = 0; i < count * 10; i++) {
+            gm_rounds_alloc(&rounds, i % 10, MIB, i);
+            for (unsigned other = 0; other < 3; other++) {
+                gm_rounds_alloc(&rounds, 10, MIB, i);
+                gm_rounds_free(&rounds, 10, MIB, i);
+            }
+        }
+        gm_rounds_finish(&rounds);
+        assert_int_equal(rounds.found_count, 1);
+        assert_int_equal(rounds.found[0].weight, count < 5 ? GM_ROUND_NOTE : GM_ROUND_WARNING);
+        gm_rounds_free_all(&rounds);
+    }
+}
+
 static void a_load_with_casts_is_a_note(void **state)
 {
     (void)state;
@@ -304,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_trail_fills_a_pause_in_a_moment),
         cmocka_unit_test(what_a_program_gives_back_itself_may_be_bounded),
         cmocka_unit_test(evidence_tells_how_sure_it_is),
+        cmocka_unit_test(few_rounds_of_many_stacks_are_a_note),
         cmocka_unit_test(a_load_with_casts_is_a_note),
         cmocka_unit_test(a_small_leak_beside_a_large_model_is_found),
         cmocka_unit_test(one_user_of_a_line_grows_beside_the_others),
