@@ -297,10 +297,10 @@ def deletes():
 @scenarios.scenario
 def threads():
     def work(number, found):
-        for i in range(10):
+        for i in range(40):
             found.append(jax.device_put(side[: 64 + number]))  # holder
-            if i % 2:
-                found.pop()
+            if i >= 10:
+                found.pop(0)
 
     lists = [[] for _ in range(4)]
     several = [threading.Thread(target=work, args=(n, lists[n])) for n in range(4)]
