@@ -10,7 +10,12 @@ enum { PROBES = 64 };
 
 /* Keys of slots; no handle has these values. */
 #define REMOVED 1u         /* to use again */
-#define CLAIMED UINT64_MAX /* its value is being written or read, without a lock */
+#define CLAIMED UINT64_MAX /* its value is being written or read */
+
+static bool is_handle(uint64_t key)
+{
+    return key > REMOVED && key != CLAIMED;
+}
 
 static struct gm_lock lock = GM_LOCK(GM_RANK_ALONE);
 
@@ -67,7 +72,7 @@ static struct gm_handle *find_handle(const struct gm_handles *handles, uint64_t 
 
 uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key)
 {
-    const struct gm_handle *slot = key > REMOVED ? find_handle(handles, key) : NULL;
+    const struct gm_handle *slot = is_handle(key) ? find_handle(handles, key) : NULL;
     if (!slot)
         return 0;
     const uint64_t value = atomic_load_explicit(&slot->value, memory_order_acquire);
@@ -82,39 +87,51 @@ struct part {
     struct gm_handle slots[];
 };
 
-/* Maps a part behind the last one. Under the lock. */
+/* Maps a part behind the last one, unless another thread has; NULL: there cannot be one. */
 static const struct gm_handles *grow_handles(const struct gm_handles *last)
 {
     const uint32_t size = last->size * 16;
+    const size_t bytes = sizeof(struct part) + size * sizeof(struct gm_handle);
+    const struct gm_handles *none = NULL;
     if (size > GM_HANDLES_MAX)
         return NULL;
-    struct part *part =
-        mmap(NULL, sizeof(*part) + size * sizeof(part->slots[0]), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct part *part = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (part == MAP_FAILED)
         return NULL;
     part->handles = (struct gm_handles){part->slots, size, &part->more};
-    atomic_store_explicit(last->more, &part->handles, memory_order_release);
-    return &part->handles;
+    if (atomic_compare_exchange_strong_explicit(last->more, &none, &part->handles,
+                                                memory_order_release, memory_order_acquire))
+        return &part->handles;
+    munmap(part, bytes);
+    return none;
 }
 
-static struct gm_handle *room_in(const struct gm_handles *part, uint64_t key)
+/* Takes a slot whose key is still this one for itself, until it is given a key. */
+static bool claim_slot(struct gm_handle *slot, uint64_t key)
+{
+    return atomic_compare_exchange_strong_explicit(&slot->key, &key, CLAIMED, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static struct gm_handle *claim_in(const struct gm_handles *part, uint64_t key)
 {
     for (uint32_t probe = 0; probe < PROBES && probe < part->size; probe++) {
         struct gm_handle *slot = slot_at(part, key, probe);
-        if (atomic_load_explicit(&slot->key, memory_order_relaxed) <= REMOVED)
+        const uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
+        if (found <= REMOVED && claim_slot(slot, found))
             return slot;
     }
     return NULL;
 }
 
-/* The slot of `key`, or one to put it in. */
-static struct gm_handle *room_for(const struct gm_handles *handles, uint64_t key)
+/* A slot for `key`, which has none; NULL when there is no room. */
+static struct gm_handle *claim_room(const struct gm_handles *handles, uint64_t key)
 {
-    struct gm_handle *room = find_handle(handles, key);
+    struct gm_handle *room = NULL;
     while (!room && handles) {
         const struct gm_handles *next = next_part(handles);
-        room = room_in(handles, key);
+        room = claim_in(handles, key);
         handles = next || room ? next : grow_handles(handles);
     }
     if (!room)
@@ -122,21 +139,27 @@ static struct gm_handle *room_for(const struct gm_handles *handles, uint64_t key
     return room;
 }
 
+/* Of a slot that was claimed, or whose key this is. Returns what is noted then. */
+static uint64_t fill_slot(struct gm_handle *slot, uint64_t key, uint64_t value)
+{
+    if (!slot)
+        return 0;
+    atomic_store_explicit(&slot->value, value, memory_order_release);
+    atomic_store_explicit(&slot->key, key, memory_order_release);
+    return value;
+}
+
 static uint64_t put_handle(const struct gm_handles *handles, uint64_t key, uint64_t value,
                            bool replace)
 {
-    if (key <= REMOVED)
+    if (!is_handle(key))
         return 0;
     take_lock();
-    struct gm_handle *slot = room_for(handles, key);
-    if (!slot) {
-        value = 0;
-    } else if (!replace && atomic_load_explicit(&slot->key, memory_order_relaxed) == key) {
+    struct gm_handle *slot = find_handle(handles, key);
+    if (slot && !replace)
         value = atomic_load_explicit(&slot->value, memory_order_relaxed);
-    } else {
-        atomic_store_explicit(&slot->value, value, memory_order_release);
-        atomic_store_explicit(&slot->key, key, memory_order_release);
-    }
+    else
+        value = fill_slot(slot ? slot : claim_room(handles, key), key, value);
     release_lock();
     return value;
 }
@@ -155,7 +178,7 @@ uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t
 static uint64_t take_handle(const struct gm_handles *handles, uint64_t key, uint64_t value)
 {
     uint64_t noted = 0;
-    if (key <= REMOVED || !find_handle(handles, key)) /* of most handles nothing is noted */
+    if (!is_handle(key) || !find_handle(handles, key)) /* of most handles nothing is noted */
         return 0;
     take_lock();
     struct gm_handle *slot = find_handle(handles, key);
@@ -181,59 +204,20 @@ void gm_handles_take_if(const struct gm_handles *handles, uint64_t key, uint64_t
 
 /* ---- without a lock --------------------------------------------------------------------------- */
 
-static bool claim(struct gm_handle *slot, uint64_t key)
-{
-    return atomic_compare_exchange_strong_explicit(&slot->key, &key, CLAIMED, memory_order_acquire,
-                                                   memory_order_relaxed);
-}
-
-/* A slot that nobody else has; NULL: all that a handle may stand in are taken. */
-static struct gm_handle *claim_room(const struct gm_handles *part, uint64_t key)
-{
-    for (uint32_t probe = 0; probe < PROBES && probe < part->size; probe++) {
-        struct gm_handle *slot = slot_at(part, key, probe);
-        const uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
-        if (found <= REMOVED && claim(slot, found))
-            return slot;
-    }
-    return NULL;
-}
-
-static const struct gm_handles *grow_unless_grown(const struct gm_handles *last)
-{
-    take_lock();
-    const struct gm_handles *next = next_part(last);
-    if (!next)
-        next = grow_handles(last);
-    release_lock();
-    return next;
-}
-
 bool gm_handles_begin(const struct gm_handles *handles, uint64_t key, uint64_t value)
 {
-    if (key <= REMOVED || key == CLAIMED)
+    if (!is_handle(key))
         return false;
     struct gm_handle *slot = find_handle(handles, key); /* its end was not seen */
-    if (slot && !claim(slot, key))
-        slot = NULL;
-    while (!slot && handles) {
-        const struct gm_handles *next = next_part(handles);
+    if (!slot || !claim_slot(slot, key))
         slot = claim_room(handles, key);
-        handles = next || slot ? next : grow_unless_grown(handles);
-    }
-    if (!slot) {
-        gm_count(GM_COUNT_HANDLE_LIMIT, 1);
-        return false;
-    }
-    atomic_store_explicit(&slot->value, value, memory_order_release);
-    atomic_store_explicit(&slot->key, key, memory_order_release);
-    return true;
+    return fill_slot(slot, key, value) != 0;
 }
 
 uint64_t gm_handles_end(const struct gm_handles *handles, uint64_t key)
 {
-    struct gm_handle *slot = key > REMOVED && key != CLAIMED ? find_handle(handles, key) : NULL;
-    if (!slot || !claim(slot, key))
+    struct gm_handle *slot = is_handle(key) ? find_handle(handles, key) : NULL;
+    if (!slot || !claim_slot(slot, key))
         return 0;
     const uint64_t value = atomic_load_explicit(&slot->value, memory_order_relaxed);
     atomic_store_explicit(&slot->key, REMOVED, memory_order_release);

@@ -1,8 +1,8 @@
 /*
  * Tables of handles: what the hooks learn of pools, streams, captures and contexts.
  *
- * Guarantees: a lookup takes no lock; a change, but for those that say so, takes one that is never held while anything of the
- * host runs; errno is kept; no malloc. A table begins small. When a handle finds no room in it, a
+ * Guarantees: a lookup takes no lock; a change, but for those that say so, takes one that is never
+ * held while anything of the host runs; errno is kept; no malloc. A table begins small. When a handle finds no room in it, a
  * larger part is mapped behind it. Only where that cannot be had is the change forgotten: it is
  * counted, and the handle is "unknown", which is a legal answer everywhere.
  */

@@ -47,6 +47,14 @@ def parts_of(dry):
     return {part["name"]: (part["bytes"], part["kind"]) for part in dry["parts"]}
 
 
+def write_program(name, text):
+    """A file in the folder that commands run in; returns its path."""
+    path = os.path.join(scratch, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
 def a_command_without_cuda_fits():
     dry, _, _ = answer(command=[PROGRAM, "nothing"], code=0)
     assert dry["verdict"] == "fits" and dry["peak"] == 0, dry
@@ -256,8 +264,7 @@ def a_library_without_a_stand_in_is_refused_by_name():
 
 def a_program_ends_after_so_many_steps():
     replica = os.path.dirname(os.path.abspath(__file__)) + "/torch_replica"
-    with open(scratch + "/sitecustomize.py", "w", encoding="utf-8") as file:
-        file.write("print('hidden')\n")
+    write_program("sitecustomize.py", "print('hidden')\n")
     for how, count in (("step", 4), ("read", 4), ("both", 4), ("cpu", 20), ("compile", 20)):
         dry, _, done = answer("--max-steps", "4", command=[sys.executable, replica + "/loop.py", how], code=0,
                               PYTHONPATH=f"{scratch}:{replica}")
@@ -356,16 +363,14 @@ def a_framework_without_cuda_tells_nothing():
 
 
 def an_exception_is_named():
-    with open(scratch + "/raises.py", "w", encoding="utf-8") as file:
-        file.write("import json\n\n\ndef read():\n    return json.loads('{')\n\n\nread()\n")
+    write_program("raises.py", "import json\n\n\ndef read():\n    return json.loads('{')\n\n\nread()\n")
     dry, _, done = answer(command=[sys.executable, "raises.py"], code=1)
     assert dry["raised"]["line"] == 5 and dry["raised"]["file"].endswith("raises.py"), dry
     assert dry["raised"]["exception"].startswith("JSONDecodeError: ") and "Traceback" in done.stderr, dry
     done = run(command=[sys.executable, "raises.py"])
     assert 'cannot be told: the command failed at raises.py:5 with "JSONDecodeError: ' in done.stdout, done.stdout
     assert "--devices" not in done.stdout, done.stdout
-    with open(scratch + "/second.py", "w", encoding="utf-8") as file:
-        file.write("raise RuntimeError('CUDA error: invalid device ordinal')\n")
+    write_program("second.py", "raise RuntimeError('CUDA error: invalid device ordinal')\n")
     done = run("--devices", "2", command=[sys.executable, "second.py"])
     assert "The program saw 2 GPUs; --devices N shows it more." in done.stdout, done.stdout
     dry, _, _ = answer(command=["sh", "-c", "kill -SEGV $$"], code=139)
@@ -584,9 +589,7 @@ except KeyboardInterrupt:
 
 
 def a_server_is_ended_when_it_serves():
-    path = scratch + "/server.py"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(SERVER)
+    path = write_program("server.py", SERVER)
     for command in ([sys.executable, path, "serves"], ["sh", "-c", f"'{sys.executable}' {path} serves; true"],
                     [sys.executable, path, "silent"]):
         done = run("--once", "--until-ready", command=command)
@@ -615,9 +618,7 @@ time.sleep(60)
 
 def a_process_that_wrote_over_its_environment_is_of_the_run():
     """As setproctitle does: it has to be waited for, and ended, as the others."""
-    path = scratch + "/titled.py"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(TITLED)
+    path = write_program("titled.py", TITLED)
     os.environ["GPUMEM_DRY_STATUS"] = "of this test"
     with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE) as process:
         process.stdout.readline()

@@ -2,8 +2,8 @@
 """Twenty-six ways to hold arrays of JAX: jax_programs.py NAME. It says at marks what jax.live_arrays() holds, which must be the
 same each time; values are not: kernels of the simulator compute nothing.
 
-The comment "holder" is at the line that holds most of the pool at its peak; "leak: CODE" at the one whose arrays or code pile up, or
-are refused, which a finding must name; warnings of others there must be none.
+The comment "holder" is at the line that holds most of the pool at its peak; "leak: CODE" at one that a finding of that code must
+name, because its arrays or its code pile up, or are refused. No other line may have a warning.
 """
 import gc
 import sys

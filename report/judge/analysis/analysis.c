@@ -309,10 +309,11 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
     struct gm_block_change change = gm_blocks_note_block(&analysis->blocks, entry);
     if (change.ended)
         gm_activity_block_ends(&analysis->activity, change.ended, record->time);
-    analysis->code.progress += change.begun != NULL;
-    if (change.begun)
+    if (change.begun) {
+        analysis->code.progress++;
         gm_activity_block_begins(&analysis->activity, change.begun,
                                  gm_ledger_is_ignoring(&analysis->replay.ledger, entry->lane));
+    }
     if (record->type == GM_EVENT_BLOCK_OOM || failures->open)
         gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, entry);
     if (record->type != GM_EVENT_BLOCK_FREE)

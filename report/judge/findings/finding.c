@@ -62,14 +62,21 @@ static void free_texts(struct gm_finding *finding)
     free(finding->evidence);
 }
 
-static char *cause_of_devices(char *cause, const char *format, ...)
+static char *print_text(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     char *text = format_text(format, list);
     va_end(list);
-    free(cause);
     return text;
+}
+
+static void tell_devices(struct gm_finding *finding)
+{
+    char *alone = finding->cause;
+    finding->cause = print_text("%s The same on %u other device%s.", alone, finding->other_devices,
+                                finding->other_devices > 1 ? "s" : "");
+    free(alone);
 }
 
 void gm_findings_join_devices(struct gm_findings *findings)
@@ -91,13 +98,9 @@ void gm_findings_join_devices(struct gm_findings *findings)
     }
     findings->count = count;
     gm_map_free(&by_stack);
-    for (size_t i = 0; i < count; i++) {
-        struct gm_finding *finding = &findings->entries[i];
-        if (finding->other_devices)
-            finding->cause = cause_of_devices(finding->cause, "%s The same on %u other device%s.",
-                                              finding->cause, finding->other_devices,
-                                              finding->other_devices > 1 ? "s" : "");
-    }
+    for (size_t i = 0; i < count; i++)
+        if (findings->entries[i].other_devices)
+            tell_devices(&findings->entries[i]);
 }
 
 void gm_findings_free(struct gm_findings *findings)

@@ -10,7 +10,7 @@
 #define LATER 4u     /* one of so many times in the second half of the program's progress, */
 #define LAST_PART 4u /* the latest in the last of so many parts of it, */
 #define CALL_SHARE                                                                                 \
-    4u /* and at one of so many of the line's allocations: else the code is used again */
+    4u /* at one of so many of its allocations: else what it compiled is used again */
 
 /* How often the program allocated at a line: as often as it was run, where it returns something. */
 static uint64_t calls_at(const struct gm_analysis *analysis, uint64_t line)

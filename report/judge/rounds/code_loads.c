@@ -1,6 +1,7 @@
 /* See code_loads.h. */
 #include "judge/rounds/code_loads.h"
 #include "base/memory.h"
+#include <stdbool.h>
 #include <stdlib.h>
 
 void gm_code_load(struct gm_code_loads *loads, uint64_t address, const struct gm_code_load *load)

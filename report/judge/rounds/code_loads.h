@@ -4,7 +4,6 @@
 #define GPUMEM_REPORT_ROUNDS_CODE_LOADS_H
 
 #include "base/map.h"
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -505,12 +505,13 @@ static bool has_stopped(const struct judgement *judgement)
 /* A line that makes much in each of a few rounds. */
 static bool was_seldom_made(const struct judgement *judgement)
 {
-    const struct gm_round_place *place = judgement->unit->place;
-    uint64_t most = 0;
+    if (judgement->course->place == GM_NONE)
+        return false;
     for (size_t i = 0; i < judgement->rounds->site_count; i++)
-        if (judgement->rounds->sites[i].place == place)
-            most = larger(most, judgement->rounds->sites[i].large);
-    return judgement->course->place != GM_NONE && most < BIRTHS;
+        if (judgement->rounds->sites[i].place == judgement->unit->place &&
+            judgement->rounds->sites[i].large >= BIRTHS)
+            return false;
+    return true;
 }
 
 static const struct {

@@ -1622,6 +1622,8 @@ static void handles_that_are_closed_are_sound(void **state)
 
 #define CODE 0x5600000000u
 
+enum { TOLD = 1, UNLOADED = 2, OF_THREAD = 4 }; /* flags */
+
 struct code_case {
     const char *what;
     unsigned steps;
@@ -1629,14 +1631,15 @@ struct code_case {
     unsigned until;  /* before this step */
     unsigned calls;  /* blocks that its line makes a step */
     unsigned others; /* that other lines make a step */
-    bool is_unloaded, is_of_thread, is_told;
+    unsigned flags;
 };
 
 /* The finding's severity, NO_FINDING: none. All modules are unloaded when the work is over. */
 static int severity_of_code(struct scene *scene, const struct code_case *of)
 {
-    uint32_t line = of->is_of_thread ? called_by(scene, 0, TORCH "nn/modules/module.py", "load")
-                                     : line_of(scene, 7);
+    uint32_t line = of->flags & OF_THREAD
+                        ? called_by(scene, 0, TORCH "nn/modules/module.py", "load")
+                        : line_of(scene, 7);
     uint32_t other = line_of(scene, 8);
     struct pool pool = pool_of(scene);
     for (unsigned i = 0; i < of->steps; i++) {
@@ -1647,7 +1650,7 @@ static int severity_of_code(struct scene *scene, const struct code_case *of)
             block(&pool, DEVICE, MIB, j < of->calls ? line : other);
             unblock(&pool, DEVICE, MIB);
         }
-        if (loads && of->is_unloaded)
+        if (loads && of->flags & UNLOADED)
             EVENT(GM_EVENT_MODULE_UNLOAD, .address = CODE + i, .stack = line);
     }
     for (unsigned i = 0; i < of->steps; i++)
@@ -1663,62 +1666,22 @@ static int severity_of_code(struct scene *scene, const struct code_case *of)
 static void code_that_piles_up_is_a_note(void **state)
 {
     static const struct code_case cases[] = {
-        {.what = "each step",
-         .steps = 16,
-         .every = 1,
-         .until = 16,
-         .calls = 1,
-         .others = 20,
-         .is_told = true},
-        {.what = "each step of a few",
-         .steps = 8,
-         .every = 1,
-         .until = 8,
-         .calls = 1,
-         .others = 2,
-         .is_told = true},
-        {.what = "each step of a few long ones",
-         .steps = 8,
-         .every = 1,
-         .until = 8,
-         .calls = 1,
-         .others = 20},
-        {.what = "of a line that makes nothing",
-         .steps = 40,
-         .every = 2,
-         .until = 40,
-         .calls = 0,
-         .others = 12,
-         .is_told = true},
-        {.what = "now and then", .steps = 80, .every = 5, .until = 80, .calls = 1, .others = 2},
-        {.what = "at first", .steps = 100, .every = 1, .until = 40, .calls = 1, .others = 2},
-        {.what = "until late, but the line is called again",
-         .steps = 90,
-         .every = 3,
-         .until = 90,
-         .calls = 3,
-         .others = 2},
-        {.what = "unloaded",
-         .steps = 40,
-         .every = 1,
-         .until = 40,
-         .calls = 1,
-         .others = 2,
-         .is_unloaded = true},
-        {.what = "in a thread of a library's",
-         .steps = 40,
-         .every = 1,
-         .until = 40,
-         .calls = 0,
-         .others = 2,
-         .is_of_thread = true},
+        {"each step", 16, 1, 16, 1, 20, TOLD},
+        {"each step of a few", 8, 1, 8, 1, 2, TOLD},
+        {"each step of a few long ones", 8, 1, 8, 1, 20, 0},
+        {"of a line that makes nothing", 40, 2, 40, 0, 12, TOLD},
+        {"now and then", 80, 5, 80, 1, 2, 0},
+        {"at first", 100, 1, 40, 1, 2, 0},
+        {"until late, but the line is called again", 90, 3, 90, 3, 2, 0},
+        {"unloaded", 40, 1, 40, 1, 2, UNLOADED},
+        {"in a thread of a library's", 40, 1, 40, 0, 2, OF_THREAD},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         void *scene;
         scene_begin(&scene);
         if (severity_of_code(scene, &cases[i]) !=
-            (cases[i].is_told ? GM_SEVERITY_NOTE : NO_FINDING))
+            (cases[i].flags & TOLD ? GM_SEVERITY_NOTE : NO_FINDING))
             fail_msg("%s", cases[i].what);
         scene_end(&scene);
     }
