@@ -139,19 +139,13 @@ static int device_of_memory(const struct plugin *plugin, uint64_t memory)
     return (int)noted - 2;
 }
 
+enum { IN_USE = 3 }; /* word of the memory statistics */
+
 /* What the pool of a device holds: in use, and taken from the driver. Returns the bytes that it may still give out, as far as
  * it has a limit. */
 static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordinal)
 {
-    enum {
-        WORDS = 24,
-        IN_USE = 3,
-        MOST_IN_USE = 4,
-        LIMIT = 10,
-        LARGEST_HOLE = 18,
-        POOL = 20,
-        IS_SET = 1
-    };
+    enum { WORDS = 24, MOST_IN_USE = 4, LIMIT = 10, LARGEST_HOLE = 18, POOL = 20, IS_SET = 1 };
     gm_pjrt_words stats[WORDS] = {WORDS, 0, device};
     if (!call_slot(plugin, GM_PJRT_MEMORY_STATS, stats))
         return UINT64_MAX;
@@ -538,6 +532,24 @@ static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *argument
     return NULL;
 }
 
+/* The program asks what a device's pool holds: on record is what it was told, beside the arrays that lived then. */
+static void *tell_stats(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
+{
+    enum { DEVICE = 2 };
+    void *error = ((gm_pjrt_function *)plugin->real[GM_PJRT_MEMORY_STATS])(arguments);
+    if (!error && is_recorded()) {
+        const int saved_errno = errno;
+        int ordinal = ordinal_of(plugin, arguments[DEVICE]);
+        if (ordinal >= 0) {
+            atomic_store_explicit(&pools[ordinal].allocated, arguments[IN_USE],
+                                  memory_order_relaxed);
+            record_array(GM_EVENT_BLOCK_FREE, 0, 0, ordinal, NOT_LAST, frame);
+        }
+        errno = saved_errno;
+    }
+    return error;
+}
+
 static void *end_and_call(const struct plugin *plugin, enum gm_pjrt_slot slot,
                           gm_pjrt_words *arguments, void *frame)
 {
@@ -575,6 +587,7 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
     FUNCTION(n, unsafe_pointer, tell_address(plugin, GM_PJRT_UNSAFE_POINTER, arguments))           \
     FUNCTION(n, opaque_pointer, tell_address(plugin, GM_PJRT_OPAQUE_POINTER, arguments))           \
     FUNCTION(n, execute, execute_loaded(plugin, arguments, FRAME))                                 \
+    FUNCTION(n, memory_stats, tell_stats(plugin, arguments, FRAME))                                \
     FUNCTION(n, loaded_destroy, forget_executable(plugin, arguments))                              \
     FUNCTION(n, buffer_destroy, end_and_call(plugin, GM_PJRT_BUFFER_DESTROY, arguments, FRAME))    \
     FUNCTION(n, buffer_delete, end_and_call(plugin, GM_PJRT_BUFFER_DELETE, arguments, FRAME))      \
@@ -594,6 +607,7 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
                 {GM_PJRT_BUFFER_DELETE, buffer_delete_##n},                                        \
                 {GM_PJRT_UNSAFE_POINTER, unsafe_pointer_##n},                                      \
                 {GM_PJRT_OPAQUE_POINTER, opaque_pointer_##n},                                      \
+                {GM_PJRT_MEMORY_STATS, memory_stats_##n},                                          \
         }                                                                                          \
     }
 
@@ -601,7 +615,7 @@ FUNCTIONS(0)
 FUNCTIONS(1)
 FUNCTIONS(2)
 
-enum { WRAPPED = 14 };
+enum { WRAPPED = 15 };
 
 static const struct {
     gm_pjrt_get *get;

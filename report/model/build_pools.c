@@ -123,6 +123,19 @@ static struct gm_model_in_use_peak in_use_peak(struct gm_builder *builder, int d
     };
 }
 
+static void build_told(struct gm_builder *builder, struct gm_model_pool *pool,
+                       const struct gm_block_totals *totals)
+{
+    pool->told = GM_BUILDER_ARRAY(builder, struct gm_model_in_use_told, totals->told_count);
+    for (; pool->told_count < totals->told_count; pool->told_count++) {
+        const struct gm_in_use_told *told = &totals->told[pool->told_count];
+        pool->told[pool->told_count] =
+            (struct gm_model_in_use_told){.time_ns = gm_builder_time(builder, told->time),
+                                          .allocated = told->arrays,
+                                          GM_SAME(told, in_use, rounding)};
+    }
+}
+
 static void build_pool(struct gm_builder *builder, int device)
 {
     const struct gm_analysis *analysis = builder->analysis;
@@ -154,6 +167,7 @@ static void build_pool(struct gm_builder *builder, int device)
         .last = GM_NONE,
         .at_end = add_end(builder, device),
     };
+    build_told(builder, pool, totals);
     if (curve) {
         pool->curve_start_ns = gm_builder_time(builder, curve->start);
         pool->bucket_ns = gm_builder_time(builder, curve->start + ((uint64_t)1 << curve->shift)) -

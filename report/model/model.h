@@ -203,6 +203,14 @@ struct gm_model_in_use_peak {
     bool is_compiling;
 };
 
+/* What XLA told the program when that asked, as gm_model_pool_state: blocks.h. */
+struct gm_model_in_use_told {
+    uint64_t time_ns;
+    uint64_t in_use;
+    uint64_t allocated;
+    uint64_t rounding;
+};
+
 struct gm_model_pool {
     const char *owner; /* the framework, as people call it */
     int device;
@@ -217,6 +225,8 @@ struct gm_model_pool {
     int64_t reserved_peak;
     uint64_t reserved_peak_time_ns;
     struct gm_model_in_use_peak in_use_peak;
+    struct gm_model_in_use_told *told; /* in the order of time */
+    size_t told_count;
     int64_t out_of_memory;
     /* Bytes in blocks of each category at one time, where GM_NEEDS_PURPOSES asks; of the cache, which
      * is no blocks, 0. */

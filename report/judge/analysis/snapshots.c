@@ -96,19 +96,14 @@ GM_ORDER_POINTERS(by_step, struct gm_snapshot, GM_UP(step))
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
-/* XLA's allocator gives out multiples of so many bytes (BFCAllocator::kMinAllocationSize); cuda_async does not. */
-#define XLA_STEP 256u
-
 static uint64_t rounding_of(const struct gm_pool_snapshot *snapshot,
                             const struct gm_block_order *order)
 {
     uint64_t rounding = 0;
     for (size_t i = 0; i < order->count; i++)
         if (order->blocks[i].device == snapshot->device)
-            rounding += (XLA_STEP - order->blocks[i].size % XLA_STEP) % XLA_STEP;
-    uint64_t rest =
-        snapshot->in_use > snapshot->allocated ? snapshot->in_use - snapshot->allocated : 0;
-    return rounding <= rest ? rounding : 0;
+            rounding += gm_xla_rounding(order->blocks[i].size);
+    return gm_xla_rounded(rounding, snapshot->in_use, snapshot->allocated);
 }
 
 void gm_pool_snapshot_take(struct gm_pool_snapshot *snapshot, const struct gm_replay *replay,

@@ -23,6 +23,7 @@ static struct gm_pool_block *end_pool_block(struct gm_blocks *blocks, struct gm_
     struct gm_pool_block *block = &blocks->slots[number];
     struct gm_block_totals *totals = totals_of(blocks, block->device);
     totals->live -= block->size;
+    totals->rounding -= gm_xla_rounding(block->size);
     totals->requested -= block->requested;
     blocks->live -= block->size;
     totals->count--;
@@ -96,6 +97,7 @@ static APART struct gm_block_change begin_pool_block(struct gm_blocks *blocks,
     totals->allocated += size;
     totals->count++;
     totals->live += size;
+    totals->rounding += gm_xla_rounding(size);
     blocks->live += size;
     totals->requested += blocks->slots[number].requested;
     if (totals->requested > totals->requested_peak)
@@ -155,6 +157,19 @@ static void note_in_use_peak(struct gm_block_totals *totals, const struct gm_ent
     };
 }
 
+static void note_told(struct gm_block_totals *totals, const struct gm_record *record)
+{
+    if (!totals->told)
+        totals->told = gm_allocate(GM_IN_USE_TOLD, sizeof(*totals->told));
+    totals->told_count += totals->told_count < GM_IN_USE_TOLD;
+    totals->told[totals->told_count - 1] = (struct gm_in_use_told){
+        .time = record->time,
+        .in_use = record->aux,
+        .arrays = totals->live,
+        .rounding = gm_xla_rounded(totals->rounding, record->aux, totals->live),
+    };
+}
+
 const char *gm_blocks_owner(const struct gm_block_totals *totals)
 {
     switch (totals->owners) {
@@ -174,6 +189,8 @@ struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const stru
     blocks->records++;
     totals->owners |= 1u << (record->kind == GM_BLOCK_OF_XLA);
     note_reserved(blocks, totals, entry);
+    if (record->type == GM_EVENT_BLOCK_FREE && !record->address && record->kind == GM_BLOCK_OF_XLA)
+        note_told(totals, record);
     if (record->type == GM_EVENT_BLOCK_FREE)
         return free_block(blocks, totals, record);
     if (record->kind == GM_BLOCK_OF_XLA)
@@ -226,6 +243,7 @@ void gm_blocks_free(struct gm_blocks *blocks)
     for (int i = 0; i < GM_DEVICES; i++) {
         free(blocks->device[i].curve);
         free(blocks->device[i].by_alloc);
+        free(blocks->device[i].told);
     }
     free(blocks->slots);
     free(blocks->unused);

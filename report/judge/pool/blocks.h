@@ -24,6 +24,16 @@ struct gm_in_use_peak {
     bool is_compiling; /* it was reached while a program was compiled, and kernels tried out */
 };
 
+/* What XLA told the program when that asked, and what was on record then; bytes. */
+struct gm_in_use_told {
+    uint64_t time;
+    uint64_t in_use;
+    uint64_t arrays;
+    uint64_t rounding; /* what XLA adds to the sizes of these */
+};
+
+enum { GM_IN_USE_TOLD = 1024 }; /* are kept of a device: the first ones, and the latest */
+
 struct gm_block_totals {
     uint32_t owners; /* a bit for each enum gm_block_owner whose records there are */
     uint64_t allocs;
@@ -40,6 +50,9 @@ struct gm_block_totals {
         in_use; /* of XLA's pool, as it said at the latest request: arrays and all else; bytes */
     struct gm_peak reserved_peak;
     struct gm_in_use_peak in_use_peak;
+    uint64_t rounding; /* bytes that XLA's pool adds to the blocks alive, if it rounds up */
+    struct gm_in_use_told *told;
+    size_t told_count;
     uint64_t out_of_memory;    /* times the framework gave up */
     struct gm_curve *curve;    /* live and reserved over time; NULL: never a block */
     struct gm_curve *by_alloc; /* the same over the allocations */
@@ -79,6 +92,19 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
 
 /* The bytes asked for, at most those given; 0: not told. */
 uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry);
+
+/* What XLA's allocator adds to an array of so many bytes: it gives out multiples of 256
+ * (BFCAllocator::kMinAllocationSize). */
+static inline uint64_t gm_xla_rounding(uint64_t size)
+{
+    return -size % 256;
+}
+
+/* How many of the bytes in use round arrays up: `rounding`, or none if these do not hold as many (cuda_async rounds nothing). */
+static inline uint64_t gm_xla_rounded(uint64_t rounding, uint64_t in_use, uint64_t arrays)
+{
+    return in_use > arrays && rounding <= in_use - arrays ? rounding : 0;
+}
 
 /* Whose pool it is, as people call it: "PyTorch", "XLA", or both. */
 const char *gm_blocks_owner(const struct gm_block_totals *totals);

@@ -143,6 +143,17 @@ static void write_in_use_peak(struct gm_json_view *view, const struct gm_model_i
     gm_json_close_object(view->json);
 }
 
+static void write_told(struct gm_json *json, const struct gm_model_pool *pool)
+{
+    gm_json_open_array(json, "in_use_told");
+    for (size_t i = 0; i < pool->told_count; i++) {
+        gm_json_open_object(json, NULL);
+        GM_JSON_MEMBERS(json, &pool->told[i], time_ns, in_use, allocated, rounding);
+        gm_json_close_object(json);
+    }
+    gm_json_close_array(json);
+}
+
 static void write_pool(struct gm_json_view *view, const struct gm_model_pool *pool)
 {
     const struct gm_model_run *run = view->run;
@@ -154,6 +165,7 @@ static void write_pool(struct gm_json_view *view, const struct gm_model_pool *po
     GM_JSON_IF(json, "requested_peak", pool->is_requested_known, pool->requested_peak);
     GM_JSON_MEMBERS(json, pool, reserved, reserved_peak, reserved_peak_time_ns, out_of_memory);
     write_in_use_peak(view, &pool->in_use_peak);
+    write_told(json, pool);
     GM_JSON_IF(json, "settings", run->allocator_variable, run->allocator_settings);
     gm_json_open_object(json, "at_end");
     gm_owners_json(view, gm_model_moment(run, pool->at_end));

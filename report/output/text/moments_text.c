@@ -85,6 +85,20 @@ static void print_in_use(struct gm_page *page, const struct gm_model_pool_state 
                       state->in_use - state->allocated - state->rounding);
 }
 
+/* The latest time that the program asked. What an allocator holds then, if the program waited for its computations, are arrays
+ * alone: temporaries are gone, and constants lie in the modules. */
+static void print_told(struct gm_page *page, const struct gm_model_pool *pool)
+{
+    const struct gm_model_in_use_told *told = &pool->told[pool->told_count - 1];
+    if (told->in_use >= told->allocated)
+        gm_page_paragraph(page, GM_DIM, 4,
+                          "When last asked (memory_stats), XLA told of %" PRIu64 " in use: %" PRIu64
+                          " of arrays, %" PRIu64 " that round these up, %" PRIu64
+                          " that lie beside these in their chunks, or that still ran.",
+                          told->in_use, told->allocated, told->rounding,
+                          told->in_use - told->allocated - told->rounding);
+}
+
 /* Of a computation that needs more than its arrays: what ran then. */
 static void print_in_use_peak(const struct gm_view *view, const struct gm_model_in_use_peak *peak)
 {
@@ -122,6 +136,8 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
                   TIME(moment->time_ns));
     if (moment->pool->in_use > moment->pool->allocated)
         print_in_use(view->page, moment->pool);
+    if (pool->told_count)
+        print_told(view->page, pool);
     if (has_purpose(moment->pool))
         gm_purposes_text(view->page, 4, moment->pool);
     gm_blocks_text(view, moment->pool);

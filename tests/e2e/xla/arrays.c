@@ -119,6 +119,14 @@ static void refuse_on(word device, word executable, word memory, word buffer)
     call(27, host); /* the last one is what the report explains */
 }
 
+/* What the plugin says is in use on a device, as a program may ask. */
+static void ask(word device, int number)
+{
+    word a[24] = {sizeof(a), 0, device};
+    call(39, a);
+    printf("TOLD %d %ld\nTHEN %d %ld\n", number, (long)a[3], number, live[number]);
+}
+
 int main(int count, char **arguments)
 {
     (void)count;
@@ -198,6 +206,8 @@ int main(int count, char **arguments)
         change(0, 8 << 20);
         got++;
     }
+    ask(device(0), 0);
+    ask(device(1), 1);
     printf("%d of 20\n", (int)got);
     while (got) {
         destroy(big[--got]);

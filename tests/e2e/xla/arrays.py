@@ -52,6 +52,8 @@ def check_recorded(plugin, **environment):
         assert most[0]["bytes"] == 64 << 20 and most[0]["compiling"], most
         assert most[1]["bytes"] == most[1]["arrays"] + (20 << 20) == figures(output, "MOST")[1] and not most[1]["compiling"], most
         assert most[1]["temporaries"] == (3 << 20 if plugin == "plugin" else 0) and most[0]["temporaries"] == 0, most
+        told = {device: [(one["in_use"], one["allocated"]) for one in pool["in_use_told"]] for device, pool in pools.items()}
+        assert told == {device: [(figures(output, "TOLD")[device], figures(output, "THEN")[device])] for device in pools}, told
         lines = [frame["line"] for frame in report["stacks"][most[1]["stack"]]["frames"] if frame["file"]]
         assert {COMPUTE} & set(lines), (COMPUTE, lines)
         assert not [stack for stack in report["stacks"] if stack.get("cut")], report["stacks"]
@@ -67,6 +69,7 @@ def check_recorded(plugin, **environment):
         page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True)
         assert "Who held XLA's pool on device 0" in page.stdout, page.stdout
         assert "63963136 bytes in use: 62914560 of arrays, 0 that round these up, 1048576 of" in " ".join(page.stdout.split()), page
+        assert "told of 63963136 in use: 62914560 of arrays, 0 that round these up, 1048576 that" in " ".join(page.stdout.split()), page
         whatif = subprocess.run([f"{BUILD}/report/gpumem", "whatif", path], capture_output=True, text=True, check=False)
         assert "no blocks of PyTorch" in whatif.stderr, whatif
 
