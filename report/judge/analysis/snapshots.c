@@ -103,7 +103,7 @@ static uint64_t rounding_of(const struct gm_pool_snapshot *snapshot,
     for (size_t i = 0; i < order->count; i++)
         if (order->blocks[i].device == snapshot->device)
             rounding += gm_xla_rounding(order->blocks[i].size);
-    return gm_xla_rounded(rounding, snapshot->in_use, snapshot->allocated);
+    return gm_xla_rounded(rounding, snapshot->in_use, snapshot->allocated, snapshot->reserved);
 }
 
 void gm_pool_snapshot_take(struct gm_pool_snapshot *snapshot, const struct gm_replay *replay,

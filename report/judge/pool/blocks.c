@@ -166,7 +166,7 @@ static void note_told(struct gm_block_totals *totals, const struct gm_record *re
         .time = record->time,
         .in_use = record->aux,
         .arrays = totals->live,
-        .rounding = gm_xla_rounded(totals->rounding, record->aux, totals->live),
+        .rounding = gm_xla_rounded(totals->rounding, record->aux, totals->live, totals->reserved),
     };
 }
 

@@ -100,10 +100,12 @@ static inline uint64_t gm_xla_rounding(uint64_t size)
     return -size % 256;
 }
 
-/* How many of the bytes in use round arrays up: `rounding`, or none if these do not hold as many (cuda_async rounds nothing). */
-static inline uint64_t gm_xla_rounded(uint64_t rounding, uint64_t in_use, uint64_t arrays)
+/* How many of the bytes in use round arrays up: `rounding`, or none if these do not hold as many. Without a pool (cuda_async),
+ * which reserves nothing, XLA rounds nothing. */
+static inline uint64_t gm_xla_rounded(uint64_t rounding, uint64_t in_use, uint64_t arrays,
+                                      uint64_t reserved)
 {
-    return in_use > arrays && rounding <= in_use - arrays ? rounding : 0;
+    return reserved && in_use > arrays && rounding <= in_use - arrays ? rounding : 0;
 }
 
 /* Whose pool it is, as people call it: "PyTorch", "XLA", or both. */
