@@ -25,6 +25,7 @@
 #include "base/process_state.h"
 #include "interpose/dlsym.h"
 #include "record/recorder.h"
+#include "writer/tables.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static struct pool {
     _Atomic uint64_t allocated;
     _Atomic uint64_t most_allocated; /* at any time; 0: not told */
     _Atomic uint64_t
-        most_compiling; /* the same, where it was reached while a program was compiled */
+        most_compiling;          /* the same, where it was reached while a program was compiled */
+    _Atomic uint64_t most_named; /* the same, of which the executable was told */
     _Atomic uint64_t reserved;
     _Atomic uint64_t limit;        /* that it may take from the driver; 0: not told */
     _Atomic uint64_t largest_hole; /* told only together with the limit */
@@ -167,12 +169,43 @@ static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordin
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-#define NOT_LAST UINT32_MAX
+/* Of a call that makes arrays, with the last of them: what the pool held at most is told then, so that a reader can tell the
+ * arrays from the rest. */
+struct made_by {
+    const struct plugin *plugin;
+    uint64_t loaded;      /* the computation's executable; 0: there is none */
+    uint32_t temporaries; /* of the executable, as enum gm_block_most */
+};
 
-/* `temporaries`: of the computation that made it, as enum gm_block_most; NOT_LAST: its call makes further arrays. With the
- * last one is told what the pool held at most, so that a reader can tell the arrays from the rest. */
+/* The name of an executable. As a call reaches a new peak only now and then, it is not kept. */
+static uint32_t name_of(const struct made_by *by)
+{
+    uint64_t executable = ask_of(by->plugin, GM_PJRT_LOADED_EXECUTABLE, by->loaded);
+    gm_pjrt_words name[] = {5, 0, executable, 0, 0},
+                  arguments[] = {3, 0, executable}; /* text, size */
+    uint32_t string = 0;
+    if (!executable)
+        return 0;
+    if (call_slot(by->plugin, GM_PJRT_EXECUTABLE_NAME, name) && name[3])
+        string = gm_string_intern_mark((const char *)(uintptr_t)name[3], name[4]);
+    call_slot(by->plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
+    return string;
+}
+
+static void tell_most(struct gm_record *detail, struct pool *pool, const struct made_by *by)
+{
+    detail->aux = atomic_load_explicit(&pool->most_allocated, memory_order_relaxed);
+    detail->extra = by->temporaries;
+    if (detail->aux == atomic_load_explicit(&pool->most_compiling, memory_order_relaxed))
+        detail->extra = GM_BLOCK_MOST_COMPILING;
+    else if (by->temporaries && atomic_exchange_explicit(&pool->most_named, detail->aux,
+                                                         memory_order_relaxed) != detail->aux)
+        detail->size = name_of(by);
+}
+
+/* `by`: NULL unless the array is the last that its call makes. */
 static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int device,
-                         uint32_t temporaries, void *frame)
+                         const struct made_by *by, void *frame)
 {
     struct gm_call call;
     struct gm_record detail = {.device = (int8_t)device};
@@ -182,12 +215,8 @@ static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int
         if (type == GM_EVENT_BLOCK_OOM) {
             detail.size = atomic_load_explicit(&pools[device].largest_hole, memory_order_relaxed);
             detail.aux = atomic_load_explicit(&pools[device].limit, memory_order_relaxed);
-        } else if (temporaries != NOT_LAST) {
-            detail.aux = atomic_load_explicit(&pools[device].most_allocated, memory_order_relaxed);
-            detail.extra = detail.aux == atomic_load_explicit(&pools[device].most_compiling,
-                                                              memory_order_relaxed)
-                               ? GM_BLOCK_MOST_COMPILING
-                               : temporaries;
+        } else if (by) {
+            tell_most(&detail, &pools[device], by);
         }
         gm_call_commit_block(
             call.thread, frame, gm_what(type, (enum gm_kind)GM_BLOCK_OF_XLA, (int8_t)device, 0, 0),
@@ -211,7 +240,7 @@ static bool is_recorded(void)
 }
 
 /* A buffer was made. */
-static void begin_array(const struct plugin *plugin, uint64_t buffer, uint32_t temporaries,
+static void begin_array(const struct plugin *plugin, uint64_t buffer, const struct made_by *by,
                         void *frame)
 {
     int saved_errno = errno;
@@ -222,7 +251,7 @@ static void begin_array(const struct plugin *plugin, uint64_t buffer, uint32_t t
     uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
     if (size && size >> SIZE_BITS == 0 && gm_handles_begin(&buffers, buffer, noted(size, device))) {
         ask_pool(plugin, gm_handles_get(&devices, memory), device);
-        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, temporaries, frame);
+        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, by, frame);
     }
     errno = saved_errno;
 }
@@ -234,7 +263,7 @@ static void end_array(uint64_t buffer, void *frame)
     uint64_t of = gm_process_epoch() ? gm_handles_end(&buffers, buffer) : 0;
     if (of && of != REFUSED)
         record_array(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
-                     (int)(of >> SIZE_BITS) - 1, NOT_LAST, frame);
+                     (int)(of >> SIZE_BITS) - 1, NULL, frame);
     errno = saved_errno;
 }
 
@@ -327,7 +356,7 @@ static void note_pjrt_refusal(const struct plugin *plugin, void *error, const st
         function_of(plugin, GM_PJRT_ERROR_MESSAGE)(message); /* returns nothing */
         if (device >= 0)
             record_array(GM_EVENT_BLOCK_OOM, 0,
-                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, 0,
+                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, NULL,
                          frame);
     }
     errno = saved_errno;
@@ -365,7 +394,7 @@ static void *make_buffer(const struct plugin *plugin, const struct maker *maker,
 {
     void *error = ((gm_pjrt_function *)plugin->real[maker->slot])(arguments);
     if (!error)
-        begin_array(plugin, word_at(arguments, maker->buffer), 0, frame);
+        begin_array(plugin, word_at(arguments, maker->buffer), &(struct made_by){0}, frame);
     else
         note_pjrt_refusal(
             plugin, error,
@@ -492,6 +521,7 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
     const int saved_errno = errno;
     uint64_t *const *lists = (uint64_t *const *)(uintptr_t)arguments[7];
     const uint64_t *events = (const uint64_t *)(uintptr_t)word_at(arguments, EVENTS);
+    const struct made_by by = {plugin, arguments[2], TEMPORARIES(known)};
     bool is_noted = false;
     for (uint64_t device = 0; lists && device < arguments[5]; device++) {
         void *error = events ? error_of_event(plugin, events[device]) : NULL;
@@ -505,8 +535,7 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
             continue;
         }
         for (uint32_t i = 0; i < OUTPUTS(known); i++)
-            begin_array(plugin, lists[device][i],
-                        i + 1 == OUTPUTS(known) ? TEMPORARIES(known) : NOT_LAST, frame);
+            begin_array(plugin, lists[device][i], i + 1 == OUTPUTS(known) ? &by : NULL, frame);
     }
     errno = saved_errno;
 }
@@ -543,7 +572,7 @@ static void *tell_stats(const struct plugin *plugin, gm_pjrt_words *arguments, v
         if (ordinal >= 0) {
             atomic_store_explicit(&pools[ordinal].allocated, arguments[IN_USE],
                                   memory_order_relaxed);
-            record_array(GM_EVENT_BLOCK_FREE, 0, 0, ordinal, NOT_LAST, frame);
+            record_array(GM_EVENT_BLOCK_FREE, 0, 0, ordinal, NULL, frame);
         }
         errno = saved_errno;
     }

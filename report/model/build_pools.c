@@ -4,6 +4,7 @@
 #include "judge/pool/pool_lines.h"
 #include "judge/pool/purposes.h"
 #include "model/builder.h"
+#include "names/stacks/redact.h"
 #include <stdlib.h>
 
 /* So many places, those that copied most, are asked for what they fill. */
@@ -119,6 +120,7 @@ static struct gm_model_in_use_peak in_use_peak(struct gm_builder *builder, int d
     return (struct gm_model_in_use_peak){
         .place = gm_builder_place(builder, &site, true),
         .time_ns = gm_builder_time(builder, peak->time),
+        .executable = gm_shown_name(builder->trace, peak->executable),
         GM_SAME(peak, bytes, arrays, temporaries, is_compiling),
     };
 }

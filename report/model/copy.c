@@ -221,6 +221,7 @@ struct gm_model_run gm_copy_run(struct gm_copier *copier, const struct gm_model_
         COPY_ARRAY(copier, run.pools[i].told, run.pools[i].told_count);
         if (run.pools[i].in_use_peak.bytes)
             run.pools[i].in_use_peak.place = gm_copy_place(copier, run.pools[i].in_use_peak.place);
+        copy_text(copier, &run.pools[i].in_use_peak.executable);
     }
     copy_phases(copier, &run);
     COPY_ARRAY(copier, run.growing, run.growing_count);

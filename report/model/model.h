@@ -197,7 +197,8 @@ struct gm_model_failure {
 struct gm_model_in_use_peak {
     uint64_t bytes; /* 0: not told; then the rest means nothing */
     uint64_t arrays;
-    uint64_t temporaries; /* 0: not told */
+    uint64_t temporaries;      /* 0: not told */
+    struct gm_text executable; /* its program's name; empty: not told */
     uint64_t time_ns;
     uint32_t place;
     bool is_compiling;

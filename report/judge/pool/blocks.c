@@ -42,7 +42,8 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
 uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     uint64_t size = gm_blocks_size(blocks, entry->record);
-    uint64_t requested = entry->detail ? entry->detail->size : 0;
+    uint64_t requested =
+        entry->detail && entry->record->kind != GM_BLOCK_OF_XLA ? entry->detail->size : 0;
     return requested < size ? requested : size;
 }
 
@@ -151,6 +152,7 @@ static void note_in_use_peak(struct gm_block_totals *totals, const struct gm_ent
         .stack = peak->was_cut && !peak->bytes ? 0 : record->stack,
         .api = record->api,
         .was_cut = peak->was_cut,
+        .executable = entry->detail->size,
         .is_compiling = most == GM_BLOCK_MOST_COMPILING,
         .temporaries =
             most > GM_BLOCK_MOST_COMPILING ? (uint64_t)(most - 1) * GM_BLOCK_TEMPORARIES_UNIT : 0,

@@ -17,6 +17,7 @@ struct gm_in_use_peak {
     uint64_t bytes;       /* 0: not told */
     uint64_t arrays;      /* bytes of these just after the call that reached it */
     uint64_t temporaries; /* bytes that XLA compiled its program with; 0: not told */
+    uint64_t executable;  /* string: its program's name; 0: not told */
     uint64_t time;
     uint32_t stack; /* of that call; 0: it came before what is on record */
     uint16_t api;

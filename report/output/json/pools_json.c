@@ -138,6 +138,7 @@ static void write_in_use_peak(struct gm_json_view *view, const struct gm_model_i
     const struct gm_model_place *place = &view->model->places[peak->place];
     gm_json_open_object(view->json, "in_use_peak");
     GM_JSON_MEMBERS(view->json, peak, bytes, arrays, temporaries, time_ns);
+    GM_JSON_IF(view->json, "executable", peak->executable.size, peak->executable);
     gm_json_bool(view->json, "compiling", peak->is_compiling);
     gm_json_where(view, place->stack, place->api);
     gm_json_close_object(view->json);

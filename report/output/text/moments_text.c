@@ -2,6 +2,7 @@
 #include "output/headline.h"
 #include "output/text/sections.h"
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define LIBRARIES_SHOWN 3u
 #define LEFT_SHOWN 3u       /* places of what was left */
@@ -103,9 +104,13 @@ static void print_told(struct gm_page *page, const struct gm_model_pool *pool)
 static void print_in_use_peak(const struct gm_view *view, const struct gm_model_in_use_peak *peak)
 {
     uint32_t stack = view->model->places[peak->place].stack;
-    char compiled[48] = "", running[128];
+    struct gm_text name = peak->executable;
+    char compiled[128] = "", running[256];
+    char *clean = gm_clean_copy((struct gm_text){name.bytes, name.size < 60 ? name.size : 60});
     if (peak->temporaries)
-        snprintf(compiled, sizeof(compiled), " (%s, as compiled)", SIZE(peak->temporaries));
+        snprintf(compiled, sizeof(compiled), " (%s%s%s, as compiled)", clean, clean[0] ? ": " : "",
+                 SIZE(peak->temporaries));
+    free(clean);
     snprintf(running, sizeof(running),
              "temporaries of this call%s, or of what still ran beside it:", compiled);
     gm_page_paragraph(

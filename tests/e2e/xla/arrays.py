@@ -54,6 +54,7 @@ def check_recorded(plugin, **environment):
         assert most[1]["temporaries"] == (3 << 20 if plugin == "plugin" else 0) and most[0]["temporaries"] == 0, most
         told = {device: [(one["in_use"], one["allocated"]) for one in pool["in_use_told"]] for device, pool in pools.items()}
         assert told == {device: [(figures(output, "TOLD")[device], figures(output, "THEN")[device])] for device in pools}, told
+        assert [most[device]["executable"] for device in most] == [None, "jit_step" if plugin == "plugin" else None], most
         lines = [frame["line"] for frame in report["stacks"][most[1]["stack"]]["frames"] if frame["file"]]
         assert {COMPUTE} & set(lines), (COMPUTE, lines)
         assert not [stack for stack in report["stacks"] if stack.get("cut")], report["stacks"]

@@ -184,6 +184,12 @@ static void *nothing(word *a)
     (void)a;
     return NULL;
 }
+static void *name(word *a)
+{
+    a[3] = (word) "jit_step";
+    a[4] = strlen("jit_step");
+    return NULL;
+}
 static void *outputs(word *a)
 {
     a[3] = ((struct executable *)a[2])->outputs;
@@ -314,7 +320,7 @@ const word *GetPjrtApi(void)
         {45, nothing},        {49, outputs},           {55, nothing},      {56, loaded_executable},
         {60, execute},        {63, buffer_destroy},    {69, buffer_size},  {71, buffer_memory},
         {72, buffer_delete},  {73, buffer_is_deleted}, {78, pointer},      {81, pointer},
-        {97, copy_to_memory}, {101, compiled_stats},
+        {97, copy_to_memory}, {101, compiled_stats},   {46, name},
     };
     int version[2] = {0, 116};
     word words = WORDS;
