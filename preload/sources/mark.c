@@ -20,7 +20,7 @@ GM_EXPORT void gpumem_range_pop(void);
  * A signal handler that records while this thread holds the lock of the strings would wait for
  * itself: the closed gate keeps it out.
  */
-static uint32_t intern(struct gm_name name)
+uint32_t gm_name_intern(struct gm_name name)
 {
     if (name.bytes == NULL)
         return 0;
@@ -39,8 +39,8 @@ void gm_mark_record(const struct gm_mark *mark, void *frame)
     if (gm_call_active(&call)) {
         struct gm_record event = {.type = (uint8_t)mark->type,
                                   .address = mark->address,
-                                  .aux = intern(mark->name),
-                                  .extra = intern(mark->owner),
+                                  .aux = gm_name_intern(mark->name),
+                                  .extra = gm_name_intern(mark->owner),
                                   .device = -1};
         gm_call_record(&call, &event, NULL);
     }

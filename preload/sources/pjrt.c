@@ -25,7 +25,7 @@
 #include "base/process_state.h"
 #include "interpose/dlsym.h"
 #include "record/recorder.h"
-#include "writer/tables.h"
+#include "sources/mark.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -187,7 +187,7 @@ static uint32_t name_of(const struct made_by *by)
     if (!executable)
         return 0;
     if (call_slot(by->plugin, GM_PJRT_EXECUTABLE_NAME, name) && name[3])
-        string = gm_string_intern_mark((const char *)(uintptr_t)name[3], name[4]);
+        string = gm_name_intern((struct gm_name){(const char *)(uintptr_t)name[3], name[4]});
     call_slot(by->plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
     return string;
 }

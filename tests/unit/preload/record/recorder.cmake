@@ -2,7 +2,7 @@
 # Left out is what stands in the way of the program's own calls, and the stack, which the tests say themselves.
 set(_core ${GPUMEM_PRELOAD_SOURCES} ${GPUMEM_PRELOAD_VALIDATORS})
 list(FILTER _core EXCLUDE REGEX "interpose/(dlclose|dlsym|get_proc_address|injection)|process/(ends|fork)|stack/stack\\.c")
-list(FILTER _core EXCLUDE REGEX "sources/(nvtx\\.c|torch|mark|inside)")
+list(FILTER _core EXCLUDE REGEX "sources/(nvtx\\.c|torch|inside)")
 list(TRANSFORM _core PREPEND ${GPUMEM_PRELOAD_DIR}/)
 get_target_property(_made gpumem_preload BINARY_DIR)
 add_library(recorder_for_tests OBJECT ${_core} ${GPUMEM_PRELOAD_DIR}/base/lock_order.c
