@@ -169,7 +169,7 @@ static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordin
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* Of a call that makes arrays, with the last of them: what the pool held at most is told then, so that a reader can tell the
+/* What made an array that is the last of its call's. With it is told what the pool held at most, so that a reader can tell the
  * arrays from the rest. */
 struct made_by {
     const struct plugin *plugin;
@@ -177,18 +177,23 @@ struct made_by {
     uint32_t temporaries; /* of the executable, as enum gm_block_most */
 };
 
+static void destroy_executable(const struct plugin *plugin, uint64_t executable)
+{
+    gm_pjrt_words arguments[] = {3, 0, executable};
+    call_slot(plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
+}
+
 /* The name of an executable. As a call reaches a new peak only now and then, it is not kept. */
 static uint32_t name_of(const struct made_by *by)
 {
     uint64_t executable = ask_of(by->plugin, GM_PJRT_LOADED_EXECUTABLE, by->loaded);
-    gm_pjrt_words name[] = {5, 0, executable, 0, 0},
-                  arguments[] = {3, 0, executable}; /* text, size */
+    gm_pjrt_words name[] = {5, 0, executable, 0, 0}; /* text, size */
     uint32_t string = 0;
     if (!executable)
         return 0;
     if (call_slot(by->plugin, GM_PJRT_EXECUTABLE_NAME, name) && name[3])
         string = gm_name_intern((struct gm_name){(const char *)(uintptr_t)name[3], name[4]});
-    call_slot(by->plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
+    destroy_executable(by->plugin, executable);
     return string;
 }
 
@@ -460,11 +465,11 @@ static uint64_t known_of(const struct plugin *plugin, uint64_t loaded)
     if (!executable)
         return 1;
     uint64_t outputs = ask_of(plugin, GM_PJRT_OUTPUTS, executable);
-    gm_pjrt_words stats[WORDS] = {WORDS, 0, executable}, arguments[] = {3, 0, executable};
+    gm_pjrt_words stats[WORDS] = {WORDS, 0, executable};
     if (call_slot(plugin, GM_PJRT_COMPILED_STATS, stats) && stats[TEMPORARIES])
         units =
             1 + (stats[TEMPORARIES] + GM_BLOCK_TEMPORARIES_UNIT - 1) / GM_BLOCK_TEMPORARIES_UNIT;
-    call_slot(plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
+    destroy_executable(plugin, executable);
     return ((outputs & UINT32_MAX) + 1) |
            (units >> (64 - TEMPORARIES_SHIFT) ? 0 : units << TEMPORARIES_SHIFT);
 }

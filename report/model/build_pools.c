@@ -133,8 +133,7 @@ static void build_told(struct gm_builder *builder, struct gm_model_pool *pool,
         const struct gm_in_use_told *told = &totals->told[pool->told_count];
         pool->told[pool->told_count] =
             (struct gm_model_in_use_told){.time_ns = gm_builder_time(builder, told->time),
-                                          .allocated = told->arrays,
-                                          GM_SAME(told, in_use, rounding)};
+                                          GM_SAME(told, in_use, allocated, rounding)};
     }
 }
 

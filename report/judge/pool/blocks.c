@@ -167,7 +167,7 @@ static void note_told(struct gm_block_totals *totals, const struct gm_record *re
     totals->told[totals->told_count - 1] = (struct gm_in_use_told){
         .time = record->time,
         .in_use = record->aux,
-        .arrays = totals->live,
+        .allocated = totals->live,
         .rounding = gm_xla_rounded(totals->rounding, record->aux, totals->live, totals->reserved),
     };
 }
@@ -191,10 +191,11 @@ struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const stru
     blocks->records++;
     totals->owners |= 1u << (record->kind == GM_BLOCK_OF_XLA);
     note_reserved(blocks, totals, entry);
-    if (record->type == GM_EVENT_BLOCK_FREE && !record->address && record->kind == GM_BLOCK_OF_XLA)
-        note_told(totals, record);
-    if (record->type == GM_EVENT_BLOCK_FREE)
+    if (record->type == GM_EVENT_BLOCK_FREE) {
+        if (!record->address && record->kind == GM_BLOCK_OF_XLA)
+            note_told(totals, record);
         return free_block(blocks, totals, record);
+    }
     if (record->kind == GM_BLOCK_OF_XLA)
         totals->in_use = record->aux;
     blocks->late_count = 0;

@@ -29,8 +29,8 @@ struct gm_in_use_peak {
 struct gm_in_use_told {
     uint64_t time;
     uint64_t in_use;
-    uint64_t arrays;
-    uint64_t rounding; /* what XLA adds to the sizes of these */
+    uint64_t allocated; /* in arrays */
+    uint64_t rounding;  /* what XLA adds to the sizes of these */
 };
 
 enum { GM_IN_USE_TOLD = 1024 }; /* are kept of a device: the first ones, and the latest */

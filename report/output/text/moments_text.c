@@ -1,4 +1,5 @@
 /* See sections.h. */
+#include "base/each.h"
 #include "output/headline.h"
 #include "output/text/sections.h"
 #include <inttypes.h>
@@ -75,29 +76,34 @@ static bool has_purpose(const struct gm_model_pool_state *state)
     return false;
 }
 
-/* To the byte: who holds the two figures of JAX against each other finds the difference. */
-static void print_in_use(struct gm_page *page, const struct gm_model_pool_state *state)
+/* `says`, `unit`: what stands around the bytes in use; `rest`: what those of no array are. */
+static void print_parts_in_use(struct gm_page *page, const struct gm_model_in_use_told *told,
+                               const char *says, const char *unit, const char *rest)
 {
     gm_page_paragraph(page, GM_DIM, 4,
-                      "XLA counts %" PRIu64 " bytes in use: %" PRIu64 " of arrays, %" PRIu64
-                      " that round these up, %" PRIu64 " of no array (temporaries, constants, what "
-                      "the device still works with, remainders of chunks).",
-                      state->in_use, state->allocated, state->rounding,
-                      state->in_use - state->allocated - state->rounding);
+                      "%s %" PRIu64 "%s in use: %" PRIu64 " of arrays, %" PRIu64
+                      " that round these up, %" PRIu64 " %s.",
+                      says, told->in_use, unit, told->allocated, told->rounding,
+                      told->in_use - told->allocated - told->rounding, rest);
 }
 
-/* The latest time that the program asked. What an allocator holds then, if the program waited for its computations, are arrays
- * alone: temporaries are gone, and constants lie in the modules. */
-static void print_told(struct gm_page *page, const struct gm_model_pool *pool)
+/* To the byte: who holds the two figures of JAX against each other finds the difference. Where the program had waited for its
+ * computations when it last asked, the rest is what is left of chunks alone. */
+static void print_in_use(struct gm_page *page, const struct gm_model_pool_state *state,
+                         const struct gm_model_pool *pool)
 {
-    const struct gm_model_in_use_told *told = &pool->told[pool->told_count - 1];
-    if (told->in_use >= told->allocated)
-        gm_page_paragraph(page, GM_DIM, 4,
-                          "When last asked (memory_stats), XLA told of %" PRIu64 " in use: %" PRIu64
-                          " of arrays, %" PRIu64 " that round these up, %" PRIu64
-                          " that lie beside these in their chunks, or that still ran.",
-                          told->in_use, told->allocated, told->rounding,
-                          told->in_use - told->allocated - told->rounding);
+    if (state->in_use > state->allocated)
+        print_parts_in_use(
+            page, &(struct gm_model_in_use_told){GM_SAME(state, in_use, allocated, rounding)},
+            "XLA counts", " bytes",
+            "of no array (temporaries, constants, what the device still works with, remainders of "
+            "chunks)");
+    if (!pool->told_count)
+        return;
+    const struct gm_model_in_use_told *last = &pool->told[pool->told_count - 1];
+    if (last->in_use >= last->allocated)
+        print_parts_in_use(page, last, "When last asked (memory_stats), XLA told of", "",
+                           "that lie beside these in their chunks, or that still ran");
 }
 
 /* Of a computation that needs more than its arrays: what ran then. */
@@ -139,10 +145,7 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     gm_page_print(view->page, GM_PLAIN, "    %s in blocks, %s reserved, at %s\n",
                   SIZE(moment->pool->allocated), SIZE(moment->pool->reserved),
                   TIME(moment->time_ns));
-    if (moment->pool->in_use > moment->pool->allocated)
-        print_in_use(view->page, moment->pool);
-    if (pool->told_count)
-        print_told(view->page, pool);
+    print_in_use(view->page, moment->pool, pool);
     if (has_purpose(moment->pool))
         gm_purposes_text(view->page, 4, moment->pool);
     gm_blocks_text(view, moment->pool);
