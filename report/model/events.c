@@ -30,24 +30,26 @@ struct events {
     void *argument;
 };
 
+/* Fills in the rest of an event and tells it. It is handed on where it stands: a copy of what was just written in
+ * small parts would have to wait for the parts. */
 static void tell_event(struct events *events, const struct gm_site *site, bool is_block,
-                       struct gm_model_event event)
+                       struct gm_model_event *event)
 {
-    event.place = gm_builder_place(&events->builder, site, is_block);
-    event.time_ns = gm_builder_time(&events->builder, events->replay.ledger.time);
-    event.in_scope = event.what == GM_MODEL_BEGINS && events->scope.holds;
-    events->visit(events->argument, &event);
+    event->place = gm_builder_place(&events->builder, site, is_block);
+    event->time_ns = gm_builder_time(&events->builder, events->replay.ledger.time);
+    event->in_scope = event->what == GM_MODEL_BEGINS && events->scope.holds;
+    events->visit(events->argument, event);
 }
 
 /* ---- allocations ----------------------------------------------------------------------------- */
 
 static void tell_life(struct events *events, const struct gm_life *life,
-                      struct gm_model_event event)
+                      struct gm_model_event *event)
 {
     struct gm_site site = gm_site_of_life(life, 0);
-    event.life = life->place;
-    event.address = life->address;
-    event.size = life->size;
+    event->life = life->place;
+    event->address = life->address;
+    event->size = life->size;
     tell_event(events, &site, false, event);
 }
 
@@ -55,18 +57,18 @@ static void life_begins(void *argument, struct gm_life *life)
 {
     struct events *events = argument;
     life->place = events->lives++;
-    tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_BEGINS});
+    tell_life(argument, life, &(struct gm_model_event){.what = GM_MODEL_BEGINS});
 }
 
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 {
-    tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_ENDS, .implicit = implicit});
+    tell_life(argument, life, &(struct gm_model_event){.what = GM_MODEL_ENDS, .implicit = implicit});
 }
 
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
 {
     tell_life(argument, life,
-              (struct gm_model_event){.what = GM_MODEL_GOES_ON, .implicit = implicit});
+              &(struct gm_model_event){.what = GM_MODEL_GOES_ON, .implicit = implicit});
 }
 
 static void life_grows(void *argument, const struct gm_life *life, uint64_t before)
@@ -81,21 +83,21 @@ static void life_moves(void *argument, struct gm_life *life, uint64_t address)
 {
     struct events *events = argument;
     struct gm_life there = *life;
-    tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_ENDS});
+    tell_life(argument, life, &(struct gm_model_event){.what = GM_MODEL_ENDS});
     life->place = there.place = events->lives++;
     there.address = address ? address : life->address;
     tell_life(argument, &there,
-              (struct gm_model_event){.what = GM_MODEL_BEGINS, .is_mapped = address != 0});
+              &(struct gm_model_event){.what = GM_MODEL_BEGINS, .is_mapped = address != 0});
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 static void tell_block(struct events *events, const struct gm_pool_block *block,
-                       struct gm_model_event event)
+                       struct gm_model_event *event)
 {
     struct gm_site site = {
         .stack = block->stack, .api = block->api, .kind = GM_KIND_DEVICE, .device = block->device};
-    GM_COPY_MEMBERS(&event, block, address, size, requested);
+    GM_COPY_MEMBERS(event, block, address, size, requested);
     tell_event(events, &site, true, event);
 }
 
@@ -110,7 +112,7 @@ static void note_block(struct events *events, const struct gm_entry *entry)
     if (there)
         tell_block(
             events, there,
-            (struct gm_model_event){.what = GM_MODEL_ENDS,
+            &(struct gm_model_event){.what = GM_MODEL_ENDS,
                                     .life = gm_map_get(&events->block_lives, record->address)});
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         struct gm_pool_block block = {.address = record->address,
@@ -119,7 +121,7 @@ static void note_block(struct events *events, const struct gm_entry *entry)
                                       GM_SAME(record, stack, api, device)};
         gm_map_set(&events->block_lives, record->address, events->lives);
         tell_block(events, &block,
-                   (struct gm_model_event){.what = GM_MODEL_BEGINS, .life = events->lives++});
+                   &(struct gm_model_event){.what = GM_MODEL_BEGINS, .life = events->lives++});
     }
 }
 
