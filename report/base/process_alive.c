@@ -27,20 +27,26 @@ static bool same_boot(const struct gm_trace_header *header)
     return strncmp(boot, header->boot_id, sizeof(header->boot_id)) == 0;
 }
 
-/* Whether process `pid` of our own namespace began when the header says, and still runs. */
-static bool is_the_one(const struct gm_trace_header *header, const char *pid)
+uint64_t gm_process_start(const char *pid)
 {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
     if (!read_process_file(path, text, sizeof(text)))
-        return false;
+        return 0;
     /* Field 22, counted behind the name in parentheses, which may hold blanks and parentheses. */
     const char *at = strrchr(text, ')');
     if (!at || at[1] == 0 || at[2] == 'Z' || at[2] == 'X')
-        return false; /* a zombie records no more */
+        return 0; /* a zombie does no more */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
-    return at && strtoull(at, NULL, 10) == header->process_start;
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* Whether process `pid` of our own namespace began when the header says, and still runs. */
+static bool is_the_one(const struct gm_trace_header *header, const char *pid)
+{
+    uint64_t start = gm_process_start(pid);
+    return start && start == header->process_start;
 }
 
 /* ---- a process of another namespace ---------------------------------------------------------- */

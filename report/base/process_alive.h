@@ -10,4 +10,8 @@
  * through for it. */
 bool gm_process_alive(const struct gm_trace_header *header);
 
+/* When process `pid` of our own namespace began, in the clock ticks since the boot that /proc tells; 0: it does
+ * not run. */
+uint64_t gm_process_start(const char *pid);
+
 #endif

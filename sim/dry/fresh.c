@@ -11,11 +11,19 @@
  * A thread that wants Python's lock while Python finalizes never gets it. Before 3.14 Python ends the thread by
  * pthread_exit, which unwinds the frames of its callers; where they are destructors of C++ (autograd's thread lets go of a
  * graph), that is std::terminate, and the program is aborted after its end. 3.14 lets such a thread hang, and so does this.
+ *
+ * Beside that, each process tells the dry run that it is there, in a file beside the status file, so that it can be ended with it
+ * (report/tools/dryrun/watch.c).
  */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
@@ -64,4 +72,36 @@ _Noreturn void pthread_exit(void *value)
         pause();
     ((exit_thread *)dlsym(RTLD_NEXT, "pthread_exit"))(value);
     abort();
+}
+
+/* ---- who is there ---------------------------------------------------------------------------------- */
+
+/* "PID START": the number may be another process's later, but not with that start (proc(5), stat, field 22). */
+static void tell_start(void)
+{
+    const char *status = getenv("GPUMEM_DRY_STATUS");
+    char path[PATH_MAX], stat[1024];
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, stat, sizeof(stat) - 1);
+    if (file >= 0)
+        close(file);
+    if (!status || length <= 0 ||
+        snprintf(path, sizeof(path), "%s.started", status) >= (int)sizeof(path))
+        return;
+    stat[length] = 0;
+    char *at = strrchr(stat, ')');
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    file = at ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    if (file < 0)
+        return;
+    at[1 + strcspn(at + 1, " ")] = 0;
+    dprintf(file, "%d%s\n", (int)getpid(), at);
+    close(file);
+}
+
+__attribute__((constructor)) static void tell_starts(void)
+{
+    tell_start();
+    pthread_atfork(NULL, NULL, tell_start);
 }

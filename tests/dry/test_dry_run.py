@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
@@ -602,22 +603,26 @@ def a_server_is_ended_when_it_serves():
     assert done.returncode == 127 and len(done.stderr.strip().splitlines()) == 1, done
 
 
+# As setproctitle does, with the environment that /proc shows.
+WRITE_OVER = """
+start = ctypes.cast(ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ").value, ctypes.POINTER(ctypes.c_void_p))[0]
+with open("/proc/self/environ", "rb") as file:
+    size = len(file.read())
+ctypes.memset(start, ord("x"), size)
+"""
+
 TITLED = """
 import ctypes, subprocess, sys, time
 if len(sys.argv) == 1:
     subprocess.run([sys.executable, sys.argv[0], "worker"])
-libc = ctypes.CDLL(None)
-start = ctypes.cast(ctypes.c_void_p.in_dll(libc, "environ").value, ctypes.POINTER(ctypes.c_void_p))[0]
-with open("/proc/self/environ", "rb") as file:
-    size = len(file.read())
-ctypes.memset(start, ord("x"), size)
+""" + WRITE_OVER + """
 print("titled", flush=True)
 time.sleep(60)
 """
 
 
 def a_process_that_wrote_over_its_environment_is_of_the_run():
-    """As setproctitle does: it has to be waited for, and ended, as the others."""
+    """It has to be waited for as the others."""
     path = write_program("titled.py", TITLED)
     os.environ["GPUMEM_DRY_STATUS"] = "of this test"
     with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE) as process:
@@ -650,9 +655,11 @@ runs = pathlib.Path("runs")
 runs.write_text((runs.read_text() if runs.exists() else "") + "run\n")
 if len(runs.read_text().splitlines()) == int(sys.argv[1]):
     pathlib.Path("process").write_text(str(os.getpid()))
+    if sys.argv[2:]:
+        WRITE_OVER
     os.rename("process", "waits")
     time.sleep(600)
-"""
+""".replace("        WRITE_OVER\n", textwrap.indent(WRITE_OVER, 8 * " "))
 
 
 def wait_until(holds):
@@ -670,10 +677,10 @@ def is_alive(process):
         return False
 
 
-def ended(number, *options, wait_in=1):
+def ended(number, *options, wait_in=1, title=""):
     """A dry run below a shell, which does not pass signals on, that is ended in one of its runs."""
     here, temporary = tempfile.mkdtemp(dir=scratch), tempfile.mkdtemp(dir=scratch)
-    script = f"'{sys.executable}' -c '{WAITS}' {wait_in}; true"
+    script = f"'{sys.executable}' -c '{WAITS}' {wait_in} {title}; true"
     process = subprocess.Popen([GPUMEM, "dry-run", *options, "--", "sh", "-c", script], cwd=here, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env=dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", TMPDIR=temporary))
@@ -700,6 +707,7 @@ def ended_it_says_what_it_knows_and_leaves_nothing():
     code, said, errors = ended(signal.SIGTERM, "--bounds", wait_in=2)
     assert code == 0 and "needs 820 MiB" in said and "ended by signal 15" in errors, (code, said, errors)
     assert ended(signal.SIGKILL)[0] == -signal.SIGKILL
+    assert ended(signal.SIGKILL, title="titled")[0] == -signal.SIGKILL
 
 
 def nothing_is_left_behind():

@@ -1,5 +1,6 @@
 /* See watch.h. */
 #include "tools/dryrun/watch.h"
+#include "base/process_alive.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,11 +34,35 @@ static bool has_variable(const char *process, const char *variable)
     return has;
 }
 
-/* Returns how many there were. */
-static size_t signal_all(const char *variable, int number)
+/* Those that told of themselves when they began (sim/dry/fresh.c): a title that a process gives itself can lie where
+ * its environment was, as of the engines and workers of vLLM. */
+static size_t signal_started(const char *scratch, int number)
 {
-    size_t count = 0;
+    char path[PATH_MAX + 32], *line = NULL;
+    size_t count = 0, room = 0;
+    snprintf(path, sizeof(path), "%s/status.started", scratch);
+    FILE *file = fopen(path, "re");
+    while (file && getline(&line, &room, file) > 0) {
+        char *rest = line;
+        const char *pid = strsep(&rest, " ");
+        uint64_t start = rest ? strtoull(rest, NULL, 10) : 0;
+        if (start && gm_process_start(pid) == start &&
+            kill((pid_t)strtol(pid, NULL, 10), number) == 0)
+            count++;
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* Returns how many there were. */
+static size_t signal_all(const char *scratch, int number)
+{
+    char variable[PATH_MAX + 32];
+    size_t count = signal_started(scratch, number);
     DIR *processes = opendir("/proc");
+    snprintf(variable, sizeof(variable), "GPUMEM_DRY_STATUS=%s/status", scratch);
     for (struct dirent *entry; processes && (entry = readdir(processes));) {
         pid_t process = (pid_t)strtol(entry->d_name, NULL, 10);
         if (process > 1 && process != getpid() && has_variable(entry->d_name, variable) &&
@@ -62,10 +87,8 @@ static void remove_folder(const char *path)
 
 static void end_all(const char *scratch)
 {
-    char variable[PATH_MAX + 32];
     const struct timespec round = {.tv_nsec = ROUND_MS * 1000000L};
-    snprintf(variable, sizeof(variable), "GPUMEM_DRY_STATUS=%s/status", scratch);
-    for (int i = 0; i < ROUNDS && signal_all(variable, i < GENTLE ? SIGTERM : SIGKILL); i++)
+    for (int i = 0; i < ROUNDS && signal_all(scratch, i < GENTLE ? SIGTERM : SIGKILL); i++)
         nanosleep(&round, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* A process beside a dry run that sees to it that nothing outlives its end, however it ends.
  *
  * Guarantees: once the dry run has ended without saying that all is well (killed, or told to end), each process that
- * inherited its environment is ended, gently first, and its scratch folder removed.
+ * inherited its environment, or told of itself when it began, is ended, gently first, and its scratch folder removed.
  */
 #ifndef GPUMEM_REPORT_DRYRUN_WATCH_H
 #define GPUMEM_REPORT_DRYRUN_WATCH_H
