@@ -28,3 +28,17 @@ foreach(target bench_reload bench_reloaded)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endforeach()
+
+# What reading a trace takes at least.
+add_executable(bench_read ${CMAKE_CURRENT_LIST_DIR}/read.c)
+target_compile_options(bench_read PRIVATE -O2 -g)
+target_link_libraries(bench_read PRIVATE gpumem_report)
+set_target_properties(bench_read PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
+# What noting PyTorch's blocks takes at least.
+add_library(bench_blocks MODULE ${CMAKE_CURRENT_LIST_DIR}/blocks.c)
+target_compile_options(bench_blocks PRIVATE -O2)
+target_compile_definitions(bench_blocks PRIVATE _GNU_SOURCE=)
+target_include_directories(bench_blocks PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR} ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(bench_blocks PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(bench_blocks PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
