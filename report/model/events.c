@@ -62,7 +62,8 @@ static void life_begins(void *argument, struct gm_life *life)
 
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 {
-    tell_life(argument, life, &(struct gm_model_event){.what = GM_MODEL_ENDS, .implicit = implicit});
+    tell_life(argument, life,
+              &(struct gm_model_event){.what = GM_MODEL_ENDS, .implicit = implicit});
 }
 
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
@@ -113,7 +114,7 @@ static void note_block(struct events *events, const struct gm_entry *entry)
         tell_block(
             events, there,
             &(struct gm_model_event){.what = GM_MODEL_ENDS,
-                                    .life = gm_map_get(&events->block_lives, record->address)});
+                                     .life = gm_map_get(&events->block_lives, record->address)});
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         struct gm_pool_block block = {.address = record->address,
                                       .size = gm_blocks_size(&events->blocks, record),

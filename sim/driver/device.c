@@ -56,6 +56,15 @@ void gpusim_device_refund(struct gpusim_device *device, uint64_t bytes)
     device->used -= bytes;
 }
 
+/* What gpumem_sim_take() has taken. */
+extern GPUSIM_EXPORTED void gpumem_sim_give_back(int ordinal, uint64_t bytes);
+void gpumem_sim_give_back(int ordinal, uint64_t bytes)
+{
+    gpusim_lock();
+    gpusim_device_refund(gpusim_device_of(ordinal), bytes);
+    gpusim_unlock();
+}
+
 CUresult cuDeviceGetCount(int *count)
 {
     GPUSIM_ENTER_FAILED();

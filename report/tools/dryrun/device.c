@@ -14,6 +14,8 @@
 
 static const char suffix[] = ".device";
 
+#define NCCL_UNTOLD (UINT64_C(256) << 20) /* where a device's file does not say: docs/dry-run.md */
+
 static void copy_value(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from);
@@ -59,6 +61,10 @@ static bool set_property(struct gm_dry_device *device, const char *key, const ch
         return gm_size_parse(value, &device->memory);
     else if (strcmp(key, "context") == 0)
         return gm_size_parse(value, &device->context);
+    else if (strcmp(key, "nccl") == 0)
+        return gm_size_parse(value, &device->nccl);
+    else if (strcmp(key, "nccl-rank") == 0)
+        return gm_size_parse(value, &device->nccl_rank);
     else
         return false;
     return true;
@@ -92,7 +98,7 @@ bool gm_dry_device_read(struct gm_dry_device *device, const char *path)
 {
     char line[1024];
     FILE *file = fopen(path, "re");
-    *device = (struct gm_dry_device){0};
+    *device = (struct gm_dry_device){.nccl = NCCL_UNTOLD};
     if (!file) {
         gm_complain("%s: %s", path, strerror(errno));
         return false;

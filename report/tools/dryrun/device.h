@@ -18,6 +18,8 @@ struct gm_dry_device {
     unsigned kernels; /* 0: those of the compute capability */
     uint64_t memory;
     uint64_t context;
+    uint64_t nccl; /* bytes that a communicator of NCCL with several ranks is assumed to take, */
+    uint64_t nccl_rank; /* and for each of its ranks */
     char source[256];
 };
 

@@ -177,7 +177,8 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     /* The seconds that PyTorch waits at its end for threads of autograd; one of them may hang: sim/dry/fresh.c. */
     setenv("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0.1", 0);
     setenv("GPUMEM_DRY_CUDNN", settings->cudnn, 1);
-    set_number("GPUMEM_DRY_NCCL", GM_DRY_NCCL);
+    set_number("GPUMEM_DRY_NCCL", device->nccl);
+    set_number("GPUMEM_DRY_NCCL_RANK", device->nccl_rank);
     setenv("GPUMEM_DRY_LIBRARIES", launch->libraries, 1);
     setenv("GPUMEM_DRY_CACHE", cache, 1);
     setenv("GPUMEM_DRY_STATUS", launch->status, 1);
@@ -244,6 +245,12 @@ static bool read_of_python(struct gm_dry_told *told, const char *what, const cha
     return true;
 }
 
+/* Each process tells of its own; the devices are alike. */
+static void note_nccl(struct gm_dry_told *told, uint64_t bytes)
+{
+    told->nccl = bytes > told->nccl ? bytes : told->nccl;
+}
+
 void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told)
 {
     char line[PATH_MAX + 512];
@@ -254,8 +261,8 @@ void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *
         char *why = strsep(&rest, "\n");
         if (strcmp(what, "cudnn\n") == 0 || strcmp(what, "cudnn") == 0)
             told->has_convolutions = true;
-        else if (strcmp(what, "nccl\n") == 0 || strcmp(what, "nccl") == 0)
-            told->has_communicator = true;
+        else if (strcmp(what, "nccl") == 0 && path)
+            note_nccl(told, strtoull(path, NULL, 10));
         else if (path && why && !read_of_python(told, what, path, why) && !told->refused[0])
             snprintf(told->refused, sizeof(told->refused), "%.700s: %.300s", path, why);
     }

@@ -18,9 +18,6 @@ struct gm_dry_launch {
 /* Bytes of a device that has as much as is asked for: a run on it tells a program's whole need. */
 #define GM_DRY_MEMORY_MOST (UINT64_C(1) << 40)
 
-/* Bytes of a device that NCCL's buffers take, assumed, where a communicator has several ranks: docs/dry-run.md. */
-#define GM_DRY_NCCL (512 * GM_MIB)
-
 struct gm_dry_settings {
     const struct gm_dry_device *device;
     uint64_t memory; /* bytes of each device */
@@ -46,8 +43,8 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
 struct gm_dry_told {
     char refused[1024]; /* why the run does not count, in one line; empty: it does */
     bool has_convolutions;
-    bool has_communicator;      /* of NCCL, with more than one rank */
-    unsigned steps;             /* after which a process was ended; 0: none was */
+    uint64_t nccl;  /* bytes assumed for its buffers, of one device at most; 0: none has ranks */
+    unsigned steps; /* after which a process was ended; 0: none was */
     struct gm_dry_line endless; /* a loop that was ended: count of rounds; 0: there was none */
     bool has_no_exit;           /* that loop waits for nothing: whatever is computed, it goes on */
     bool grows;                 /* that loop reserved more and more */

@@ -29,18 +29,23 @@ static inline void *gpumem_stub_handle(void)
     return calloc(1, 256);
 }
 
-/* One line for the launcher, once. */
-static inline void gpumem_stub_tell(const char *what)
+/* One line for the launcher. */
+static inline void gpumem_stub_write(const char *what)
 {
-    static int told;
     const char *status = getenv("GPUMEM_DRY_STATUS");
-    if (__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) || !status)
-        return;
-    FILE *file = fopen(status, "ae");
+    FILE *file = status ? fopen(status, "ae") : NULL;
     if (file) {
         fprintf(file, "%s\n", what);
         fclose(file);
     }
+}
+
+/* The same, once. */
+static inline void gpumem_stub_tell(const char *what)
+{
+    static int told;
+    if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+        gpumem_stub_write(what);
 }
 
 /* major, minor, patch by libraryPropertyType */

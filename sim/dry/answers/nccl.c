@@ -3,7 +3,7 @@
  * arrives at the others, and is known there if it was known here: shapes, sizes, pickled objects.
  * Larger contributions are left out, because nothing reads them. A rank that is alone (one process
  * that says it is rank 0 of 8) gets what it would if all others held what it holds. Of the buffers
- * only the size is known, by assumption: the first communicator of a device takes that much of it.
+ * only the size is known, by assumption: each communicator takes so much, by its ranks.
  *
  * A message is a file beside the status file, renamed when it is complete. A rank waits within the
  * call, not on the stream, so what GPUs could do in any order may be a circle here: then the message
@@ -38,6 +38,7 @@ struct unique_id {
 
 struct communicator {
     int rank, size, device;
+    uint64_t buffers; /* bytes taken */
     bool alone;
     char name[NAME_SIZE]; /* empty: its ranks share this process, and nothing is exchanged */
     unsigned collectives, kept_from, splits;
@@ -46,6 +47,7 @@ struct communicator {
 
 typedef int copy_function(uint64_t to, uint64_t from, size_t bytes, void *stream);
 typedef bool take_function(int device, uint64_t bytes);
+typedef void give_function(int device, uint64_t bytes);
 typedef int allocate_function(uint64_t *address, size_t bytes);
 typedef int free_function(uint64_t address);
 typedef int capture_function(void *stream, int *status);
@@ -307,16 +309,50 @@ static struct message *await(struct communicator *comm, int rank, const char *na
 
 /* ---- communicators ------------------------------------------------------------------------------ */
 
-/* Whether the device has room for them. */
-static bool take_buffers(int device)
+/* Bytes of the buffers of the communicators that a device has. */
+static _Atomic uint64_t taken[MOST_DEVICES];
+
+static uint64_t nccl_setting(const char *name)
 {
-    static atomic_bool is_taken[MOST_DEVICES];
-    const char *bytes = getenv("GPUMEM_DRY_NCCL");
+    const char *bytes = getenv(name);
+    return bytes ? strtoull(bytes, NULL, 10) : 0;
+}
+
+/* Whether the device has room for them. */
+static bool take_buffers(struct communicator *comm)
+{
+    char text[64];
+    uint64_t bytes = nccl_setting("GPUMEM_DRY_NCCL") +
+                     (uint64_t)comm->size * nccl_setting("GPUMEM_DRY_NCCL_RANK");
     take_function *take = (take_function *)of_driver("gpumem_sim_take");
-    if (!bytes || !take || device < 0 || device >= MOST_DEVICES ||
-        atomic_exchange(&is_taken[device], true))
+    if (!take || comm->size == 1 || comm->device < 0 || comm->device >= MOST_DEVICES)
         return true;
-    return take(device, strtoull(bytes, NULL, 10));
+    uint64_t all = atomic_fetch_add(&taken[comm->device], bytes) + bytes;
+    snprintf(text, sizeof(text), "nccl\t%llu", (unsigned long long)all);
+    gpumem_stub_write(text);
+    if (take(comm->device, bytes))
+        comm->buffers = bytes;
+    else
+        atomic_fetch_sub(&taken[comm->device], bytes);
+    return comm->buffers == bytes;
+}
+
+static void give_back_buffers(const struct communicator *comm)
+{
+    give_function *give = (give_function *)of_driver("gpumem_sim_give_back");
+    if (!give || !comm->buffers)
+        return;
+    give(comm->device, comm->buffers);
+    atomic_fetch_sub(&taken[comm->device], comm->buffers);
+}
+
+static void end_communicator(struct communicator *comm)
+{
+    if (comm) {
+        give_back_buffers(comm);
+        free(comm->sent);
+    }
+    free(comm);
 }
 
 /* `name`: the same for all ranks; NULL: they share this process. */
@@ -325,11 +361,6 @@ static long new_communicator(struct communicator **out, int size, int rank, int 
 {
     if (!out || size < 1 || rank < 0 || rank >= size)
         return INVALID_ARGUMENT;
-    if (size > 1) {
-        gpumem_stub_tell("nccl");
-        if (!take_buffers(device))
-            return UNHANDLED_CUDA_ERROR;
-    }
     struct communicator *comm = calloc(1, sizeof(*comm));
     unsigned *counts = calloc(2 * (size_t)size, sizeof(*counts));
     if (!comm || !counts) {
@@ -339,6 +370,10 @@ static long new_communicator(struct communicator **out, int size, int rank, int 
     }
     *comm = (struct communicator){
         rank, size, device, .alone = !name || size == 1, .sent = counts, .received = counts + size};
+    if (!take_buffers(comm)) {
+        end_communicator(comm);
+        return UNHANDLED_CUDA_ERROR;
+    }
     if (!comm->alone) {
         char file[2 * NAME_SIZE], text[32];
         snprintf(comm->name, sizeof(comm->name), "%.*s", NAME_SIZE - 1, name);
@@ -349,13 +384,6 @@ static long new_communicator(struct communicator **out, int size, int rank, int 
     }
     *out = comm;
     return 0;
-}
-
-static void end_communicator(struct communicator *comm)
-{
-    if (comm)
-        free(comm->sent);
-    free(comm);
 }
 
 static int current_device(void)
