@@ -45,9 +45,9 @@ static size_t signal_started(const char *scratch, int number)
     while (file && getline(&line, &room, file) > 0) {
         char *rest = line;
         const char *pid = strsep(&rest, " ");
+        pid_t process = (pid_t)strtol(pid, NULL, 10);
         uint64_t start = rest ? strtoull(rest, NULL, 10) : 0;
-        if (start && gm_process_start(pid) == start &&
-            kill((pid_t)strtol(pid, NULL, 10), number) == 0)
+        if (process > 1 && start && gm_process_start(pid) == start && kill(process, number) == 0)
             count++;
     }
     free(line);
