@@ -14,7 +14,7 @@
 
 static const char suffix[] = ".device";
 
-#define NCCL_UNTOLD (UINT64_C(256) << 20) /* where a device's file does not say: docs/dry-run.md */
+#define NCCL_UNTOLD (UINT64_C(512) << 20) /* where a device's file does not say: docs/dry-run.md */
 
 static void copy_value(char *to, size_t size, const char *from)
 {

@@ -264,7 +264,7 @@ static void a_device_file_says_all_or_nothing(void **state)
     assert_true(read_device(whole, &found));
     assert_int_equal(found.memory, 2 * GIB);
     assert_string_equal(found.name, "X ?[1m");
-    assert_int_equal(found.nccl, 256 << 20);
+    assert_int_equal(found.nccl, 512 << 20);
     assert_int_equal(found.nccl_rank, 0);
     assert_true(
         read_device("name=X\ncc=9.0\nsms=4\nmemory=2GiB\nnccl=704MiB\nnccl-rank=96M\n", &found));
