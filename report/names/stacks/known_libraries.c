@@ -84,7 +84,8 @@ static const struct gm_known_library libraries[] = {
     {"libtorch_global_deps", "PyTorch", 0},
     {"libtorch_hip", "PyTorch", 0},
     {"libtorch_python", "PyTorch", 0},
-    {"libtriton", "Triton", 0},
+    {"libtriton", "Triton", 0}, /* the compiler */
+    {"libtritonserver", "Triton Inference Server", 0},
     /* Allocators below PyTorch's pools, which let the memory go while the program sleeps. */
     {"cumem_allocator", "vLLM", DEVICE_CACHE},
     {"torch_memory_saver_hook_mode_torch", "torch_memory_saver", DEVICE_CACHE},
