@@ -12,8 +12,8 @@
  * pthread_exit, which unwinds the frames of its callers; where they are destructors of C++ (autograd's thread lets go of a
  * graph), that is std::terminate, and the program is aborted after its end. 3.14 lets such a thread hang, and so does this.
  *
- * Beside that, each process tells the dry run that it is there, in a file beside the status file, so that it can be ended with it
- * (report/tools/dryrun/watch.c).
+ * Beside that, each process tells the dry run that it is there, in a file beside the status file, so that it can be ended
+ * with it (report/tools/dryrun/watch.c).
  */
 #include <dlfcn.h>
 #include <fcntl.h>

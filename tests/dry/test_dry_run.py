@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
@@ -655,11 +654,10 @@ runs = pathlib.Path("runs")
 runs.write_text((runs.read_text() if runs.exists() else "") + "run\n")
 if len(runs.read_text().splitlines()) == int(sys.argv[1]):
     pathlib.Path("process").write_text(str(os.getpid()))
-    if sys.argv[2:]:
-        WRITE_OVER
+    exec(sys.argv[2])
     os.rename("process", "waits")
     time.sleep(600)
-""".replace("        WRITE_OVER\n", textwrap.indent(WRITE_OVER, 8 * " "))
+"""
 
 
 def wait_until(holds):
@@ -677,10 +675,10 @@ def is_alive(process):
         return False
 
 
-def ended(number, *options, wait_in=1, title=""):
+def ended(number, *options, wait_in=1, then=""):
     """A dry run below a shell, which does not pass signals on, that is ended in one of its runs."""
     here, temporary = tempfile.mkdtemp(dir=scratch), tempfile.mkdtemp(dir=scratch)
-    script = f"'{sys.executable}' -c '{WAITS}' {wait_in} {title}; true"
+    script = f"'{sys.executable}' -c '{WAITS}' {wait_in} '{then}'; true"
     process = subprocess.Popen([GPUMEM, "dry-run", *options, "--", "sh", "-c", script], cwd=here, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env=dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", TMPDIR=temporary))
@@ -707,7 +705,7 @@ def ended_it_says_what_it_knows_and_leaves_nothing():
     code, said, errors = ended(signal.SIGTERM, "--bounds", wait_in=2)
     assert code == 0 and "needs 820 MiB" in said and "ended by signal 15" in errors, (code, said, errors)
     assert ended(signal.SIGKILL)[0] == -signal.SIGKILL
-    assert ended(signal.SIGKILL, title="titled")[0] == -signal.SIGKILL
+    assert ended(signal.SIGKILL, then=WRITE_OVER)[0] == -signal.SIGKILL
 
 
 def nothing_is_left_behind():

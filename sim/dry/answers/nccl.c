@@ -318,14 +318,16 @@ static uint64_t nccl_setting(const char *name)
     return bytes ? strtoull(bytes, NULL, 10) : 0;
 }
 
-/* Whether the device has room for them. */
+/* Whether the device has room for them. One rank alone has none. */
 static bool take_buffers(struct communicator *comm)
 {
     char text[64];
+    if (comm->size == 1 || comm->device < 0 || comm->device >= MOST_DEVICES)
+        return true;
     uint64_t bytes = nccl_setting("GPUMEM_DRY_NCCL") +
                      (uint64_t)comm->size * nccl_setting("GPUMEM_DRY_NCCL_RANK");
     take_function *take = (take_function *)of_driver("gpumem_sim_take");
-    if (!take || comm->size == 1 || comm->device < 0 || comm->device >= MOST_DEVICES)
+    if (!take)
         return true;
     uint64_t all = atomic_fetch_add(&taken[comm->device], bytes) + bytes;
     snprintf(text, sizeof(text), "nccl\t%llu", (unsigned long long)all);
